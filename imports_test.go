@@ -122,9 +122,12 @@ lab/internal/commands: audit/membership dataset dp edge evaluate internal/comman
 lab/internal/commands: dataset dp edge evaluate internal/command internal/durable internal/engine
     internal/engine/plugins internal/fleetdata internal/progress internal/strict internal/terminal job lab/bandwidth
     lab/federation lab/report lab/sweep lab/voices model model/nn quant simulate lab/queue task tokenizer wasm
+    internal/engine/plugins internal/fleetdata internal/progress internal/strict internal/terminal internal/wire job lab/bandwidth
+    lab/federation lab/report lab/sweep model model/nn quant simulate lab/loadtest lab/queue task tokenizer wasm
 lab/internal/plots: audit internal/curve internal/palette lab/canvas
 lab/report: audit/membership audit/memorization internal/palette internal/durable internal/strict simulate lab/canvas lab/sweep
 lab/queue: audio dataset edge model quant simulate wasm
+lab/loadtest: internal/contract internal/wire log quant secagg
 lab/readers:
 lab/sweep: coordinator dataset dp edge internal/durable internal/strict job model simulate task
 lab/voices: audio

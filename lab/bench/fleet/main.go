@@ -21,6 +21,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/cputime"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/lab/loadtest"
 )
 
 type options struct {
@@ -93,8 +94,8 @@ func drive(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	f := newFleet(o, token)
-	go f.run(ctx)
+	f := loadtest.New(loadtest.Config{Devices: o.Devices, Drop: o.Drop, Late: o.Late}, token)
+	go f.Run(ctx)
 	fmt.Printf("%d devices, %.0f %% hang up before their update, shards of at most %d, %d processors:\n\n", o.Devices, 100*o.Drop, o.Shard, runtime.NumCPU())
 	fmt.Println("| round | dropped | wall s | others % | coordinator cpu s | of it the kernel's | devices cpu s | wall / devices' work | coordinator MB | devices MB |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
@@ -122,9 +123,10 @@ func drive(ctx context.Context, o options) error {
 		fmt.Printf("| %d | %d | %.2f | %.0f | %.2f | %.2f | %.2f | %.2f, net %.2f | %.0f | %.0f |\n", r.Round, r.Dropped, r.Wall,
 			100*others, r.CPU, r.System, d.cpu, r.Wall/work, r.Wall*(1-others)/work, r.Peak, peak())
 	}
-	fmt.Printf("\n%d connections broke and were made again.\n", f.broken.Load())
-	if ended := f.ended.Load(); ended > 0 {
-		fmt.Printf("%d devices ended for good, the first because: %v\n", ended, f.cause.Load())
+	seen := f.Report()
+	fmt.Printf("\n%d connections broke and were made again.\n", seen.Broken)
+	if seen.Ended > 0 {
+		fmt.Printf("%d devices ended for good, the last because: %s\n", seen.Ended, seen.Cause)
 	}
 	return errors.Join(lines.Err(), cmd.Wait())
 }

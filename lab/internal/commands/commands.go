@@ -23,5 +23,6 @@ func Commands(a *command.App) []*cobra.Command {
 		newFederationCmd(a),
 		newPretrainCmd(a),
 		newBandwidthCmd(a),
+		newLoadtestCmd(a),
 	}
 }

@@ -1,6 +1,4 @@
-//go:build unix
-
-package main
+package loadtest
 
 import (
 	"context"
@@ -12,72 +10,16 @@ import (
 	"io"
 	mathrand "math/rand/v2"
 	"net/http"
-	"runtime"
-	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
 
 	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/log"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
 )
-
-// fleet is all devices.
-type fleet struct {
-	o      options
-	work   chan struct{} // a place a processor
-	broken atomic.Int64  // connections that ended by themselves
-	token  wire.Token
-	http   *http.Client
-	ended  atomic.Int64 // devices that do not come back though the job goes on
-	cause  atomic.Value
-	late   atomic.Uint64 // round whose late device is chosen
-}
-
-func newFleet(o options, token wire.Token) *fleet {
-	return &fleet{o: o, token: token, work: make(chan struct{}, runtime.GOMAXPROCS(0)), http: &http.Client{Transport: &http.Transport{MaxConnsPerHost: 64, MaxIdleConnsPerHost: 64}}}
-}
-
-// run plays all devices until the job is over.
-func (f *fleet) run(ctx context.Context) {
-	joining := make(chan struct{}, 64) // handshakes at a time
-	for range f.o.Devices {
-		go func() {
-			_, key, err := ed25519.GenerateKey(rand.Reader)
-			for err == nil && ctx.Err() == nil {
-				d := &device{fleet: f, key: key, gone: make(chan struct{})}
-				joining <- struct{}{}
-				err = d.dial(ctx)
-				<-joining
-				if err == nil {
-					err = d.play(ctx)
-					d.conn.CloseNow()
-				}
-				var told *wire.Error
-				switch {
-				case err == nil:
-					return // finished
-				case errors.Is(err, errDropped):
-					time.Sleep(time.Second)
-					err = nil
-				case errors.As(err, &told) && told.RetryMillis > 0:
-					time.Sleep(time.Duration(told.RetryMillis) * time.Millisecond)
-					err = nil
-				case told == nil && ctx.Err() == nil: // the connection broke
-					f.broken.Add(1)
-					time.Sleep(time.Second)
-					err = nil
-				}
-			}
-			if ctx.Err() == nil {
-				f.ended.Add(1)
-				f.cause.CompareAndSwap(nil, fmt.Sprint(err))
-			}
-		}()
-	}
-}
 
 // errDropped is a device that hung up by its own will.
 var errDropped = errors.New("dropped")
@@ -85,7 +27,7 @@ var errDropped = errors.New("dropped")
 // device speaks the protocol as edge does, and trains nothing: its update is
 // constant. It forgets a round that it leaves.
 type device struct {
-	*fleet
+	*Fleet
 	key   ed25519.PrivateKey
 	conn  *websocket.Conn
 	task  [32]byte
@@ -101,14 +43,14 @@ type device struct {
 func (d *device) dial(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, d.token.Endpoint(), &websocket.DialOptions{CompressionMode: websocket.CompressionDisabled})
+	conn, answer, err := websocket.Dial(ctx, d.token.Endpoint(), &websocket.DialOptions{HTTPClient: d.http, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
 		return err
 	}
 	conn.SetReadLimit(wire.MaxFrame)
 	d.conn = conn
 	id := [32]byte(d.key.Public().(ed25519.PublicKey))
-	hello := &wire.Hello{MinVersion: wire.Version, MaxVersion: wire.Version, Agent: "fleet"}
+	hello := &wire.Hello{MinVersion: wire.Version, MaxVersion: wire.Version, Agent: "loadtest"}
 	if _, err := rand.Read(hello.Nonce[:]); err != nil {
 		return err
 	}
@@ -119,8 +61,15 @@ func (d *device) dial(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	enrol := &wire.Enrol{Identity: id, Proof: wire.DeviceProof(d.token.Secret, hello, welcome, id)}
-	copy(enrol.Signature[:], ed25519.Sign(d.key, wire.EnrolBytes(hello, welcome, id, wire.ChannelPlain, nil, nil)))
+	enrol := &wire.Enrol{Identity: id, Proof: wire.DeviceProof(d.token.Secret, hello, welcome, id), Channel: wire.ChannelPlain, Fused: true}
+	var exporter []byte
+	if answer.TLS != nil && welcome.TLS {
+		enrol.Channel = wire.ChannelTLS
+		if exporter, err = answer.TLS.ExportKeyingMaterial(wire.ExporterLabel, nil, 32); err != nil {
+			return err
+		}
+	}
+	copy(enrol.Signature[:], ed25519.Sign(d.key, wire.EnrolBytes(hello, welcome, id, enrol.Channel, exporter, nil)))
 	if err := d.send(ctx, enrol); err != nil {
 		return err
 	}
@@ -130,6 +79,9 @@ func (d *device) dial(ctx context.Context) error {
 	}
 	if d.job, err = wire.ParseJob(enrolled.Job); err != nil {
 		return err
+	}
+	if d.job.Providers > 0 {
+		return errProviders
 	}
 	d.task = wire.TaskID(enrolled.Job)
 	if !wire.EqualProof(enrolled.Proof, wire.CoordinatorProof(d.token.Secret, hello, welcome, id, d.task)) {
@@ -216,6 +168,7 @@ func (d *device) take(ctx context.Context, m wire.Message) (done bool, err error
 	case *wire.Finished:
 		return true, nil
 	case *wire.Outcome:
+		d.seen.outcome(m)
 		if m.Result == wire.OutcomeDropped {
 			return false, d.send(ctx, &wire.Ready{})
 		}
@@ -248,10 +201,16 @@ func (d *device) assigned(ctx context.Context, a *wire.Assignment) error {
 		return err
 	}
 	d.lat = vector.Lattice
+	d.seen.assigned(plan.Round)
 	cfg := terms.Masking(vector)
 	hash := secagg.PlanHash(hex.EncodeToString(d.task[:]), plan.Round, cfg, a.Plan)
 	if d.mask, err = secagg.NewClient(cfg, hash, d.key, rand.Reader); err != nil {
 		return err
+	}
+	if d.job.Dealt {
+		if err := d.draw(plan); err != nil {
+			return err
+		}
 	}
 	d.plan, d.round, d.done = plan, plan.Round, 0
 	m, err := d.mask.Advertise()
@@ -259,6 +218,19 @@ func (d *device) assigned(ctx context.Context, a *wire.Assignment) error {
 		return err
 	}
 	return d.turn(ctx, 1, m)
+}
+
+// draw draws the device's lot, where a round is dealt by them.
+func (d *device) draw(plan *wire.Plan) error {
+	head, err := log.OpenHead(plan.Head, d.job.LogKey, "")
+	if err != nil {
+		return err
+	}
+	lot, err := (&log.Deal{Task: plan.Task, Round: plan.Round, Head: head}).Prove(d.key)
+	if err != nil {
+		return err
+	}
+	return d.mask.Draw(lot)
 }
 
 // fetch gets a blob and forgets it.
@@ -320,13 +292,13 @@ func (d *device) answer(ctx context.Context, m *wire.Turn) error {
 	}
 	switch m.Number {
 	case 1:
-		if last := d.late.Load(); d.o.Late > 0 && last < d.round && d.late.CompareAndSwap(last, d.round) {
+		if last := d.late.Load(); d.cfg.Late > 0 && last < d.round && d.late.CompareAndSwap(last, d.round) {
 			<-d.work // it only waits
-			time.Sleep(d.o.Late)
+			time.Sleep(d.cfg.Late)
 			d.work <- struct{}{}
 		}
 	case 2:
-		if mathrand.Float64() < d.o.Drop {
+		if mathrand.Float64() < d.cfg.Drop {
 			return errDropped
 		}
 		return d.upload(ctx)
@@ -347,6 +319,9 @@ func (d *device) upload(ctx context.Context) error {
 	symbols, err := d.lat.Encode(x, rand.Reader)
 	if err != nil {
 		return err
+	}
+	for range d.plan.CountCoordinates { // it says that it was within the clip norm
+		symbols = append(symbols, int32(d.plan.CountSymbol))
 	}
 	masked, err := d.mask.Mask(symbols)
 	if err != nil {
