@@ -221,3 +221,22 @@ func TestWithCharacters(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Whatever a folder's files say, a configuration with characters is one that holds, or refused.
+func FuzzCharacterFolder(f *testing.F) {
+	f.Add([]byte(`{"<pad>":0,"a":1}`), []byte(`{"do_lower_case":true,"pad_token":{"content":"<pad>"}}`), []byte(`{"b":2}`), []byte(`{"vocab_size":4,"architectures":["HubertForCTC"]}`))
+	f.Add([]byte(`{"eng":{"a":1}}`), []byte(`{"pad_token":null}`), []byte(`null`), []byte(`{}`))
+	f.Fuzz(func(t *testing.T, vocab, keys, added, config []byte) {
+		c := NewHubert(8, 16, 1)
+		text, err := c.readCharacters(fstest.MapFS{PairsFile: {Data: vocab}, TokenizerConfigFile: {Data: keys}, AddedTokensFile: {Data: added}, ConfigFile: {Data: config}})
+		if err != nil || text == nil {
+			return
+		}
+		if err := c.Validate(); err != nil || c.PadTokenID >= c.VocabSize {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		if chars, err := tokenizer.ParseCharacters(text); err == nil && (chars.Size() > c.VocabSize || int(chars.Blank()) != c.PadTokenID) {
+			t.Fatalf("%d characters with the blank at %d of %+v", chars.Size(), chars.Blank(), c)
+		}
+	})
+}
