@@ -96,8 +96,11 @@ async function noted(tab, run) {
   await tab.tracing.start({ categories: ["toplevel"] });
   await run();
   const { traceEvents: all } = JSON.parse(new TextDecoder().decode(await tab.tracing.stop()));
-  const main = all.find((e) => e.name === "thread_name" && e.args.name === "CrRendererMain" && all.some((f) => f.pid === e.pid && f.tid === e.tid && f.name.endsWith("RunTask")));
-  return all.filter((e) => e.pid === main.pid && e.tid === main.tid && e.ph === "X" && e.name.endsWith("RunTask")).map((e) => ({ wall: e.dur / 1000, processor: (e.tdur ?? 0) / 1000 }));
+  // Of several renderers' main threads (a browser keeps a spare one) the page's is the one that works.
+  const tasks = all.filter((e) => e.name === "thread_name" && e.args.name === "CrRendererMain")
+    .map((of) => all.filter((e) => e.pid === of.pid && e.tid === of.tid && e.ph === "X" && e.name.endsWith("RunTask")).map((e) => ({ wall: e.dur / 1000, processor: (e.tdur ?? 0) / 1000 })));
+  const sum = (of) => of.reduce((n, task) => n + task.processor, 0);
+  return tasks.sort((a, b) => sum(b) - sum(a))[0];
 }
 
 const longest = (tasks, of) => Math.max(0, ...tasks.map((task) => task[of]));
@@ -135,9 +138,8 @@ for (const devices of [1000, 10_000]) {
     frames = frames.slice(1).sort((a, b) => a - b);
     const at = (q) => frames[Math.floor(q * (frames.length - 1))].toFixed(1);
     const rate = 1000 * frames.length / frames.reduce((a, b) => a + b, 0);
-    t.diagnostic(`${devices} devices: ${rate.toFixed(1)} frames a second; a frame takes ${at(0.5)} ms at the median, ${at(0.95)} at the 95th percentile, ${at(1)} at most; ` +
-      `the longest task takes ${longest(goes, "processor").toFixed(0)} ms of processor (${longest(goes, "wall").toFixed(0)} by the wall), at the start ${longest(start, "processor").toFixed(0)} (${longest(start, "wall").toFixed(0)}); ` +
-      `the page's thread computes ${(100 * share).toFixed(0)} % of the time`);
+    const both = (tasks) => `${longest(tasks, "processor").toFixed(0)} (${longest(tasks, "wall").toFixed(0)})`;
+    t.diagnostic(`row: | ${devices.toLocaleString("en")} | ${both(goes)} | ${both(start)} | ${(100 * share).toFixed(0)} | ${rate.toFixed(1)} | ${at(0.5)}, ${at(0.95)} |`);
     assert.ok(frames.length > 8, "the page stands still");
     // Processor time holds on a machine that others use, too.
     assert.ok(longest(goes, "processor") <= 50, `a task of ${longest(goes, "processor")} ms`);

@@ -1,7 +1,6 @@
 #!/bin/sh
 # Counts what a visitor's browser (Chromium) transfers to join, at the socket, how long
-# the page's thread was busy, how the dashboard of 1,000 devices keeps up, and what a
-# training step takes beside node; prints tables.
+# the page's thread was busy, and what a training step takes beside node; prints tables.
 # Needs node and Chromium.
 set -eu
 cd "$(dirname "$0")/../../.."
@@ -22,11 +21,6 @@ echo "$said" | sed -n 's/.*# page \([0-9]*\) B, client \([0-9]*\) B, to the firs
 	} END { exit !found }'
 echo
 echo "$said" | sed -n 's/.*# interactive after \([0-9]*\) ms, \(.*\)/Interactive after \1 ms (wall); \2./p'
-
-many=$(cd web && node --test --test-reporter=tap --test-name-pattern='a thousand devices' test/many.test.mjs)
-echo "$many" >&2
-echo
-echo "$many" | sed -n 's/.*# \([0-9.]* frames a second; .*\)/The dashboard of 1,000 devices that change five times a second (goal: 60 frames): \1./p' | fold -s -w 118 | sed 's/ $//'
 
 steps=$(mktemp -d)
 trap 'rm -rf "$steps"' EXIT

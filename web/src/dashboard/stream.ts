@@ -14,6 +14,7 @@ export interface StreamOptions {
 /** The stream says something every 10 s: longer silence is a dead network. */
 const silence = 25_000;
 const firstWait = 500, longestWait = 15_000;
+const atOnce = 8; // ms of events without a break
 
 /** Reads until it is refused or aborted; connects again by itself. */
 export async function follow({ url, token, on, link }: StreamOptions, signal: AbortSignal): Promise<void> {
@@ -34,7 +35,7 @@ export async function follow({ url, token, on, link }: StreamOptions, signal: Ab
         if (done) break;
         clearTimeout(timer);
         timer = setTimeout(end, silence);
-        if (events.take(value)) {
+        if (await events.take(value)) {
           wait = firstWait;
           link("live");
         }
@@ -64,11 +65,16 @@ export class Events {
     this.#on = on;
   }
 
-  /** Reports whether an event was whole. */
-  take(piece: Uint8Array): boolean {
+  /** Reports whether an event was whole. Between events others get their turn: a start tells two thousand rounds. */
+  async take(piece: Uint8Array): Promise<boolean> {
     const blocks = (this.#rest + this.#decoder.decode(piece, { stream: true })).split("\n\n");
     this.#rest = blocks.pop() ?? "";
+    let began = performance.now();
     for (const block of blocks) {
+      if (performance.now() - began > atOnce) {
+        await new Promise((resolve) => setTimeout(resolve));
+        began = performance.now();
+      }
       let event = "message", data = "";
       for (const line of block.split("\n")) {
         if (line.startsWith("event: ")) event = line.slice(7);
