@@ -109,4 +109,25 @@ func TestShadowsAreAlike(t *testing.T) {
 	if _, err := s.Shadows(t.Context(), dir, &People{}, nil); err == nil || !strings.Contains(err.Error(), "members.json") {
 		t.Errorf("an empty folder: %v", err)
 	}
+	set, err := dataset.Documents(dataset.DocumentConfig{Seed: 1, Split: "test", Clients: 2, PerClient: 2, Providers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{set.Examples[0].Provider}
+	p, err := Among(set, names, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	units := []membership.Unit{{Name: p.Owner[0]}, {Name: p.Owner[2]}}
+	shadow := *s.Checkpoint
+	if err := s.addShadow(t.Context(), "shadow", &shadow, names, p, units); err != nil || len(units[0].In) != 1 || len(units[1].Out) != 1 || len(units[0].Out) != 0 {
+		t.Errorf("%+v, %v", units, err)
+	}
+	if err := s.addShadow(t.Context(), "shadow", &shadow, []string{"nobody"}, p, units); err == nil || !strings.Contains(err.Error(), "none of its 1 members") {
+		t.Errorf("a shadow of others: %v", err)
+	}
+	shadow.BaseSHA256 = "other"
+	if err := s.addShadow(t.Context(), "shadow", &shadow, names, p, units); err == nil || !strings.Contains(err.Error(), "same base") {
+		t.Errorf("a shadow of another base: %v", err)
+	}
 }

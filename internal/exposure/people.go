@@ -115,6 +115,9 @@ func Among(all *dataset.Set, in []string, by string) (*People, error) {
 		}
 		p.add(all.Examples[i], who, member[who])
 	}
+	if members, _ := p.Count(); members == 0 && len(in) > 0 {
+		return nil, fmt.Errorf("%w: none of the %d names is a %s of %s", ErrPeople, len(in), by, all.Name)
+	}
 	return p, nil
 }
 

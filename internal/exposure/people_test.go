@@ -43,7 +43,8 @@ func TestPeople(t *testing.T) {
 		"names no provider": second(Apart(of("u/a", "u"), of("v/b"), "")),
 		"file:2":            second(Among(of("u/a", "u"), nil, "")),
 		"cannot be named":   second(Among(of("", ""), nil, "")),
-		"by \"colour\"":     second(Apart(of("u/a"), of("v/b"), "colour")),
+		"none of the 2 names is a provider of file": second(Among(of("u/a"), []string{"x", "y"}, "")),
+		"by \"colour\"": second(Apart(of("u/a"), of("v/b"), "colour")),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)

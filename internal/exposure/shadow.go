@@ -81,6 +81,10 @@ func (s *Subject) addShadow(ctx context.Context, what string, ck *model.Checkpoi
 			count[who]++
 		}
 	}
+	known := slices.ContainsFunc(units, func(u membership.Unit) bool { _, was := slices.BinarySearch(in, u.Name); return was })
+	if !known && len(in) > 0 {
+		return fmt.Errorf("%w: none of its %d members is a %s of the examples", ErrPeople, len(in), p.By)
+	}
 	for i := range units {
 		u := &units[i]
 		if count[u.Name] == 0 {
