@@ -36,8 +36,7 @@ audit/membership: audit/forest audit/kmeans
 audit/memorization: dataset
 cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins
 cmd/starling-edge: internal/command internal/command/device internal/engine
-cmd/starling-web: dataset edge internal/wire web/client
-cmd/starling-web: audio dataset edge web/client
+cmd/starling-web: audio dataset edge internal/wire web/client
 coordinator: coordinator/internal/fleet coordinator/internal/link coordinator/internal/timing coordinator/monitor coordinator/optimizer
     coordinator/round coordinator/store dp evaluate/metric internal/contract internal/wire job log model program quant secagg
 coordinator/internal/fleet: coordinator/internal/link coordinator/round
@@ -117,13 +116,9 @@ lab/canvas:
 lab/federation: dataset
 lab/cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins lab/internal/commands lab/internal/plots
 lab/internal/commands: audit/membership dataset dp edge evaluate internal/command internal/durable internal/engine
-    internal/engine/plugins internal/exposure internal/fleetdata internal/progress internal/strict internal/terminal job lab/bandwidth
-    lab/federation lab/report lab/sweep model model/nn quant simulate lab/queue task tokenizer wasm
-lab/internal/commands: dataset dp edge evaluate internal/command internal/durable internal/engine
-    internal/engine/plugins internal/fleetdata internal/progress internal/strict internal/terminal job lab/bandwidth
-    lab/federation lab/report lab/sweep lab/voices model model/nn quant simulate lab/queue task tokenizer wasm
-    internal/engine/plugins internal/fleetdata internal/progress internal/strict internal/terminal internal/wire job lab/bandwidth
-    lab/federation lab/report lab/sweep model model/nn quant simulate lab/loadtest lab/queue task tokenizer wasm
+    internal/engine/plugins internal/exposure internal/fleetdata internal/progress internal/strict internal/terminal internal/wire
+    job lab/bandwidth lab/federation lab/report lab/sweep lab/voices model model/nn quant simulate lab/loadtest lab/queue task
+    tokenizer wasm
 lab/internal/plots: audit internal/curve internal/palette lab/canvas
 lab/report: audit/membership audit/memorization internal/palette internal/durable internal/strict simulate lab/canvas lab/sweep
 lab/queue: audio dataset edge model quant simulate wasm

@@ -44,7 +44,7 @@ func TestRun(t *testing.T) {
 		says string
 	}{
 		{[]string{"version"}, 0, "starling-edge devel ("},
-		{[]string{"join"}, 2, "starling-edge: join takes one argument"},
+		{[]string{"join"}, 2, "starling-edge: join takes a join token or URL, or up to 8 of them, got 0"},
 		{[]string{"jion"}, 2, "did you mean join"},
 		{[]string{"predict"}, 2, "--checkpoint is missing"},
 		{[]string{"predict", "--engine", "xla"}, 2, "unknown flag: --engine"},

@@ -17,8 +17,8 @@ func TestRun(t *testing.T) {
 		says string
 	}{
 		{"version", 0, "starling devel ("},
-		{"serve", 2, "--job and --dir are required"},
-		{"join", 2, "join takes one argument"},
+		{"serve", 2, "--dir is required, and --job for one job alone"},
+		{"join", 2, "join takes a join token or URL, or up to 8 of them, got 0"},
 		{"simulate", 2, "unknown command"},
 		{"privacy epsilon --sampling-rate 0.1 --noise-multiplier 1 --rounds 9 --delta 1e-6 --curve c.svg", 2, "make build makes one with them"},
 		{"privacy epsilon --sampling-rate 0.1 --noise-multiplier 1 --rounds 9 --delta 1e-6 --curve c.pdf", 2, "want a name that ends in .svg, .png or .csv"},

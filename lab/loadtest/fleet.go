@@ -51,8 +51,12 @@ const handshakes = 64
 // errProviders is a job that no light device takes part in.
 var errProviders = errors.New("the job protects providers inside devices, of which these have none")
 
-// New makes a fleet that joins by a token.
-func New(cfg Config, token wire.Token) *Fleet {
+// New makes a fleet that joins by a token, as serve prints it.
+func New(cfg Config, joinToken string) (*Fleet, error) {
+	token, err := wire.ParseToken(joinToken)
+	if err != nil {
+		return nil, err
+	}
 	transport := &http.Transport{MaxConnsPerHost: 0, MaxIdleConnsPerHost: 64}
 	if len(token.Pin) > 0 {
 		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, // the pin is verified instead
@@ -64,7 +68,7 @@ func New(cfg Config, token wire.Token) *Fleet {
 			}}
 	}
 	return &Fleet{cfg: cfg, token: token, work: make(chan struct{}, runtime.GOMAXPROCS(0)), http: &http.Client{Transport: transport},
-		seen: seen{rounds: map[uint64]*round{}}}
+		seen: seen{rounds: map[uint64]*round{}}}, nil
 }
 
 // Run plays all devices until the job is over for each, or ctx is done.

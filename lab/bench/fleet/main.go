@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/internal/cputime"
-	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/lab/loadtest"
 )
 
@@ -90,11 +89,10 @@ func drive(ctx context.Context, o options) error {
 	if !lines.Scan() {
 		return errors.Join(errors.New("the coordinator did not start"), cmd.Wait())
 	}
-	token, err := wire.ParseToken(lines.Text())
+	f, err := loadtest.New(loadtest.Config{Devices: o.Devices, Drop: o.Drop, Late: o.Late}, lines.Text())
 	if err != nil {
 		return err
 	}
-	f := loadtest.New(loadtest.Config{Devices: o.Devices, Drop: o.Drop, Late: o.Late}, token)
 	go f.Run(ctx)
 	fmt.Printf("%d devices, %.0f %% hang up before their update, shards of at most %d, %d processors:\n\n", o.Devices, 100*o.Drop, o.Shard, runtime.NumCPU())
 	fmt.Println("| round | dropped | wall s | others % | coordinator cpu s | of it the kernel's | devices cpu s | wall / devices' work | coordinator MB | devices MB |")

@@ -63,7 +63,11 @@ A coordinator on another machine is left alone unless you name its host twice.`,
 			if err := mayLoad(token, hosts); err != nil {
 				return err
 			}
-			return runLoadtest(cmd.Context(), a, loadtest.New(cfg, token), lasts)
+			fleet, err := loadtest.New(cfg, token.String())
+			if err != nil {
+				return err
+			}
+			return runLoadtest(cmd.Context(), a, fleet, lasts)
 		},
 	}
 	cmd.Flags().IntVar(&cfg.Devices, "devices", 1000, "devices, each with an identity and a connection of its own")
