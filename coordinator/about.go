@@ -3,6 +3,7 @@ package coordinator
 import (
 	"bytes"
 	"encoding/hex"
+	"slices"
 
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
@@ -39,6 +40,8 @@ type About struct {
 	SamplingRate float64 `json:"sampling_rate"`
 	// BaseBytes is the size of the base that a device fetches once.
 	BaseBytes uint64 `json:"base_bytes"`
+	// Round is what a device moves and does in a round.
+	Round RoundSize `json:"round"`
 	// Full tells that a page needs the full build of its program: for shares that are sealed
 	// with the post-quantum hybrid, and for bases and tokenizers but the commonest.
 	Full bool `json:"full,omitempty"`
@@ -50,6 +53,41 @@ type About struct {
 	Protocol string `json:"protocol"`
 	// NeedsSecret tells that a join token is needed: the address is not enough.
 	NeedsSecret bool `json:"needs_secret"`
+}
+
+// RoundSize is what a device moves and does in a round of the greatest rank, the dearest. The
+// turns of secure aggregation come on top, some kilobytes.
+type RoundSize struct {
+	Batch  int    `json:"batch"`            // examples of a step
+	Steps  int    `json:"steps"`            // at most, where the job counts epochs
+	Epochs int    `json:"epochs,omitempty"` // over the device's own examples; 0: the job counts steps
+	Down   uint64 `json:"down"`             // bytes of the adapter's slice, as long as it is
+	Up     uint64 `json:"up"`               // bytes of the masked update
+}
+
+// roundSize is that of the job.
+func (t *terms) roundSize() RoundSize {
+	values := t.layout.Size(slices.Max(t.ranks()))
+	s := t.job.Training
+	return RoundSize{Batch: s.Batch, Steps: s.Steps, Epochs: s.Epochs, Down: 4 * uint64(values), Up: (uint64(values)*uint64(t.bits) + 7) / 8}
+}
+
+// OfferedProgram is a training program that anybody may fetch as a blob.
+type OfferedProgram struct {
+	Host   string `json:"host"`
+	SHA256 string `json:"sha256"` // in hexadecimal
+	Size   uint64 `json:"size"`
+}
+
+// Programs are the training programs of the greatest rank, a host each, for a device that
+// wants to know what a round takes before it joins. They are compiled once.
+func (c *Coordinator) Programs() ([]OfferedProgram, error) {
+	programs, err := c.programs.at(slices.Max(c.t.ranks()))
+	list := []OfferedProgram{}
+	for _, p := range programs {
+		list = append(list, OfferedProgram{p.Host, hex.EncodeToString(p.Blob.SHA256[:]), p.Blob.Size})
+	}
+	return list, err
 }
 
 // Sound says what a base hears of a recording: what is beyond Samples is cut, and of what is
@@ -66,7 +104,7 @@ func (c *Coordinator) About() (About, error) {
 	a := About{
 		Job: j.Name, ID: hex.EncodeToString(c.task[:]), Task: j.Task, Labels: append([]string{}, j.Labels...), Rounds: j.Rounds, Private: c.private(), Protects: "device",
 		ShardFloor: j.Shard.Floor, SamplingRate: j.Cohort.SamplingRate, BaseBytes: c.t.baseRef.Size,
-		Full: c.t.heavy(), NeedsSecret: len(c.secret) > 0, Protocol: wire.Protocol(),
+		Round: c.t.roundSize(), Full: c.t.heavy(), NeedsSecret: len(c.secret) > 0, Protocol: wire.Protocol(),
 	}
 	if j.Providers.Max > 0 {
 		a.Protects, a.Providers = "provider", j.Providers.Max

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/internal/wire"
@@ -14,7 +15,9 @@ type programs struct {
 	cfg   Config
 	t     *terms
 	blobs *blobs
-	refs  map[int][]wire.Program // by rank
+
+	mu   sync.Mutex
+	refs map[int][]wire.Program // by mu; by rank
 }
 
 func newPrograms(cfg Config, t *terms, b *blobs) *programs {
@@ -29,6 +32,8 @@ func newPrograms(cfg Config, t *terms, b *blobs) *programs {
 
 // at returns the rank's programs, one a host.
 func (p *programs) at(rank int) ([]wire.Program, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if refs, ok := p.refs[rank]; ok {
 		return refs, nil
 	}

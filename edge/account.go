@@ -30,7 +30,8 @@ type Account struct {
 	save func([]byte) error // nil: it is kept in memory alone
 
 	mu    sync.Mutex
-	state accountState // by mu
+	state accountState            // by mu
+	moved map[*JobAccount]traffic // by mu: of this run, noted so far
 }
 
 // accountState is the file.
@@ -59,6 +60,13 @@ type JobAccount struct {
 	ProviderRate float64 `json:"provider_rate,omitempty"` // of each provider's coin; 0: the device is the unit
 	Delta        float64 `json:"delta"`
 	Last         int64   `json:"last"` // seconds since 1970
+
+	Units   int      `json:"units,omitempty"`   // most providers of a device, where the job protects those
+	Up      int64    `json:"up,omitempty"`      // bytes sent while it was this job's
+	Down    int64    `json:"down,omitempty"`    // bytes received
+	History []Moment `json:"history,omitempty"` // oldest first; see note
+	// Forgotten is an account whose owner has had it forgotten: see Account.Forget.
+	Forgotten bool `json:"forgotten,omitempty"`
 }
 
 // Epsilon is what the job has cost as seen from this device, which knows when it
@@ -112,8 +120,8 @@ func NewAccount(b []byte, save func([]byte) error) (*Account, error) {
 			return nil, fmt.Errorf("%w: version %d, this program reads %d", ErrAccount, a.state.Version, accountVersion)
 		}
 		for task, j := range a.state.Jobs {
-			if j == nil {
-				return nil, fmt.Errorf("%w: job %.80q has no figures", ErrAccount, task)
+			if j == nil || len(j.History) > mostMoments {
+				return nil, fmt.Errorf("%w: job %.80q has no figures, or a history of more than %d moments", ErrAccount, task, mostMoments)
 			}
 		}
 		for name, k := range a.state.Logs {
@@ -200,20 +208,28 @@ func (a *Account) begin(j *job, round uint64, most int, now time.Time) error {
 	return a.keep()
 }
 
-// contribute notes that an update is about to be handed over.
-func (a *Account) contribute(j *job) error {
+// contribute notes that an update is about to be handed over, and what the connections have
+// moved by then.
+func (a *Account) contribute(j *job, moved traffic) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.of(j).Contributed++
+	of := a.of(j)
+	of.Contributed++
+	if of.Forgotten { // it gives again
+		of.Name, of.Forgotten = Escape(j.Name, false), false
+	}
+	a.note(of, moved, time.Now())
 	return a.keep()
 }
 
 // committed notes what the coordinator says of a round. Where it is lost with a
 // crash the contribution still counts.
-func (a *Account) committed(j *job) error {
+func (a *Account) committed(j *job, moved traffic) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.of(j).Committed++
+	of := a.of(j)
+	of.Committed++
+	a.note(of, moved, time.Now())
 	return a.keep()
 }
 
@@ -224,6 +240,9 @@ func (a *Account) of(j *job) *JobAccount {
 	if of == nil {
 		p := j.Privacy
 		of = &JobAccount{Name: Escape(j.Name, false), Promised: j.Rounds, Noise: p.NoiseMultiplier, Own: p.OwnNoise, ProviderRate: j.ProviderRate, Delta: p.Delta}
+		if j.ProviderRate > 0 {
+			of.Units = int(j.Providers)
+		}
 		if !p.Private { // its coordinator knows the noise
 			of.Noise = 0
 		}
@@ -269,6 +288,9 @@ func (a *Account) Merge(other *Account) error {
 		of.Begun += from.Begun
 		of.Contributed += from.Contributed
 		of.Committed += from.Committed
+		of.Up, of.Down = of.Up+from.Up, of.Down+from.Down
+		of.History = mergeHistory(of.History, from.History)
+		of.Forgotten = of.Forgotten && from.Forgotten
 	}
 	for hour, n := range other.state.Begun {
 		a.state.Begun[hour] += n

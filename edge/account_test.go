@@ -39,10 +39,10 @@ func TestHostilePromise(t *testing.T) {
 				}
 				break
 			}
-			ok(t, a.contribute(j))
+			ok(t, a.contribute(j, traffic{}))
 			given++
 			if c.commits {
-				ok(t, a.committed(j))
+				ok(t, a.committed(j, traffic{}))
 			}
 		}
 		if given != c.want {
@@ -173,8 +173,8 @@ func TestHostileManyJobs(t *testing.T) {
 				break
 			}
 			ok(t, a.begin(j, round, 1000, time.Now()))
-			ok(t, a.contribute(j))
-			ok(t, a.committed(j))
+			ok(t, a.contribute(j, traffic{}))
+			ok(t, a.committed(j, traffic{}))
 			given++
 		}
 	}
@@ -225,12 +225,12 @@ func TestHostileAnnouncedNoise(t *testing.T) {
 		c.edit(&liar.Job)
 		for _, j := range []*job{honest, liar} {
 			ok(t, a.begin(j, 1, 10, time.Now()))
-			ok(t, a.contribute(j))
+			ok(t, a.contribute(j, traffic{}))
 		}
 		alone, err := NewAccount(nil, nil)
 		ok(t, err)
 		ok(t, alone.begin(honest, 1, 10, time.Now()))
-		ok(t, alone.contribute(honest))
+		ok(t, alone.contribute(honest, traffic{}))
 		s, err := a.Spent()
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -97,3 +97,7 @@ func (e *RefusalError) message() *wire.Refuse {
 	}
 	return &wire.Refuse{Round: e.Round, Code: code, Reason: reason}
 }
+
+// Uninvited tells that what was refused is the invitation: it is spent, expired or revoked, or
+// its secret is not the coordinator's.
+func (e *RefusedError) Uninvited() bool { return e.Code == wire.CodeEnrolment }

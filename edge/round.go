@@ -230,7 +230,7 @@ func (c *client) maskAndSend(ctx context.Context) error {
 	if r.symbols == nil || !r.sec.Delivered() {
 		return nil
 	}
-	if err := c.cfg.Account.contribute(c.job); err != nil {
+	if err := c.cfg.Account.contribute(c.job, c.events.traffic()); err != nil {
 		return errors.Join(c.leave(&RefusalError{Round: r.plan.Round, Cause: ErrPlan, Err: err}), err)
 	}
 	masked, err := r.sec.Mask(r.symbols)
@@ -327,7 +327,7 @@ func (c *client) outcome(m *wire.Outcome) {
 	v.Text = m.Reason
 	c.end()
 	if state == Committed {
-		if err := c.cfg.Account.committed(c.job); err != nil {
+		if err := c.cfg.Account.committed(c.job, c.events.traffic()); err != nil {
 			c.cfg.Log.Warn("the account is behind", "err", err) // the contribution is in it
 		}
 	}

@@ -49,7 +49,11 @@ func spentOn(jobs []JobAccount) (s Spent, err error) {
 		}
 		s.Jobs++
 		if g, bounded, err := j.Epsilon(); err != nil || !bounded || math.IsInf(g.Epsilon, 0) {
-			s.Noiseless = append(s.Noiseless, j.Name)
+			name := j.Name
+			if j.Forgotten {
+				name = "a job that was forgotten"
+			}
+			s.Noiseless = append(s.Noiseless, name)
 			continue
 		}
 		kind := 0

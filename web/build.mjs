@@ -106,7 +106,7 @@ function sources() {
     const out = go(["list", "-deps", `-tags=${tags}`, "-f", format, "./cmd/starling-web"], { GOOS: "js", GOARCH: "wasm", CGO_ENABLED: "0" });
     for (const file of out.split("\n").filter(Boolean)) list.add(file);
   }
-  for (const folder of ["src", "src/join", "src/dashboard", "edge/src", "pages", "."]) {
+  for (const folder of ["src", "src/join", "src/language", "src/dashboard", "edge/src", "pages", "."]) {
     for (const entry of readdirSync(join(here, folder), { withFileTypes: true })) {
       if (entry.isFile() && /\.(ts|css|html|svg|js|mjs|json)$/.test(entry.name)) list.add(join(here, folder, entry.name));
     }
@@ -140,6 +140,38 @@ async function bundle(entry, options) {
   return made.outputFiles;
 }
 
+/** A module's exports, its imports bundled. */
+async function exportsOf(entry) {
+  const [made] = await bundle(entry, { format: "esm", outfile: "module.js" });
+  return { contents: made.contents, exports: await import(`data:text/javascript;base64,${Buffer.from(made.contents).toString("base64")}`) };
+}
+
+/** The catalogues: English, which pages hold, and the others, each a file that pages fetch where they speak it. */
+async function buildLanguages() {
+  const { en } = (await exportsOf("src/language/en.ts")).exports;
+  const others = [];
+  for (const file of readdirSync(join(here, "src/language")).filter((f) => /^[a-z]{2,3}\.ts$/.test(f) && f !== "en.ts").sort()) {
+    const { contents, exports } = await exportsOf(`src/language/${file}`);
+    const { tag, name, messages } = exports.default;
+    others.push({ tag, name, messages, file: `assets/${asset(`language-${tag}`, ".js", contents).name}` });
+  }
+  return { en, others };
+}
+
+const escaped = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+
+/** Puts English where a page's HTML names a message, so that it is read before any script has run. */
+function filled(html, { en, others }) {
+  const english = (key) => {
+    if (typeof en[key] !== "string") throw new Error(`a page names the message ${key}, which English does not have`);
+    return escaped(en[key]);
+  };
+  const every = (key) => [{ tag: "en", messages: en }, ...others].map(({ tag, messages }) => `<p class="failed" lang="${tag}">${escaped(messages[key])}</p>`).join("");
+  return html.replace(/(<(\w+)[^>]* data-say="([^"]+)"[^>]*>)(?=<\/\2>)/g, (whole, tag, _, key) => tag + english(key))
+    .replace(/ data-label="([^"]+)"/g, (whole, key) => `${whole} aria-label="${english(key)}"`)
+    .replace(/(<noscript) data-every="([^"]+)">/g, (_, tag, key) => `${tag}>${every(key)}`);
+}
+
 async function buildPages() {
   const protocol = await noteBuild();
   const [worker] = await bundle("edge/src/worker.ts", { format: "iife", outfile: "worker.js", alias: { "go-wasm-exec": loader() } });
@@ -148,7 +180,7 @@ async function buildPages() {
   const [sound] = await bundle("src/join/sound.ts", { format: "esm", outfile: "sound.js" });
   const [recorder] = await bundle("src/join/recorder.worklet.ts", { format: "esm", outfile: "recorder.js" });
   const soundName = asset("sound", ".js", sound.contents).name, recorderName = asset("recorder", ".js", recorder.contents).name;
-  const edge = edgeNames();
+  const edge = edgeNames(), languages = await buildLanguages();
   for (const page of readdirSync(join(here, "pages")).filter((f) => f.endsWith(".html"))) {
     const name = basename(page, ".html");
     const entry = name === "index" ? "join" : name;
@@ -159,11 +191,12 @@ async function buildPages() {
         RECORDER_URL: JSON.stringify(`assets/${recorderName}`),
         WORKER_URL: JSON.stringify(`assets/${workerName}`),
         EDGE_URL: JSON.stringify(edge.edge && `assets/${edge.edge}`),
+        LANGUAGES: JSON.stringify(languages.others.map(({ tag, name, file }) => ({ tag, name, file }))),
         PROTOCOL: JSON.stringify(protocol),
         EDGE_FULL_URL: JSON.stringify(edge["edge-full"] && `assets/${edge["edge-full"]}`),
       },
     });
-    let html = readFileSync(join(here, "pages", page), "utf8");
+    let html = filled(readFileSync(join(here, "pages", page), "utf8"), languages);
     for (const file of files) {
       const extension = file.path.endsWith(".css") ? ".css" : ".js";
       html = html.replaceAll(`${entry}${extension}"`, `assets/${asset(entry, extension, file.contents).name}"`);

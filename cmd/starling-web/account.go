@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"syscall/js"
 
@@ -17,9 +18,19 @@ import (
 func givenJSON(account *edge.Account) string {
 	list := []client.Given{}
 	for _, j := range account.Jobs() {
-		g := client.Given{ID: j.Task, Name: j.Name, Promised: j.Promised, Contributed: j.Contributed, Committed: j.Committed, Last: j.Last}
+		g := client.Given{ID: j.Task, Name: j.Name, Promised: j.Promised, Contributed: j.Contributed, Committed: j.Committed, Last: j.Last,
+			Up: j.Up, Down: j.Down, Forgotten: j.Forgotten}
 		if cost, ok, err := j.Epsilon(); ok && err == nil {
 			g.Epsilon, g.Delta = cost.Epsilon, cost.Delta
+		}
+		if alone, ok, err := j.Untrusted(); ok && err == nil && !math.IsInf(alone.Epsilon, 0) {
+			g.Untrusted = alone.Epsilon
+		}
+		if bits, ok := j.Bits(); ok && !math.IsInf(bits, 0) {
+			g.Bits = bits
+		}
+		for _, m := range j.History {
+			g.History = append(g.History, client.GivenBy(m))
 		}
 		list = append(list, g)
 	}
@@ -42,6 +53,25 @@ func given(_ js.Value, args []js.Value) any {
 			return nil, err
 		}
 		return givenJSON(a), nil
+	})
+}
+
+// forget takes from an account, as it was kept, what tells of a job, and gives what is to be
+// kept in its place.
+func forget(_ js.Value, args []js.Value) any {
+	return promise(func() (any, error) {
+		if len(args) != 2 {
+			return nil, errors.New("forget takes an account and a job's id")
+		}
+		var kept []byte
+		a, err := edge.NewAccount(octets(args[0]), func(b []byte) error { kept = b; return nil })
+		if err != nil {
+			return nil, err
+		}
+		if _, err := a.Forget(text(args[1])); err != nil {
+			return nil, err
+		}
+		return array(kept), nil
 	})
 }
 

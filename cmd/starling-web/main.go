@@ -11,6 +11,9 @@
 //	                   for "pictures" digits as CSV, for "recordings" words as JSON of
 //	                   label, user and wav (base64)
 //	given(account)     a Promise; what the data has given, of an account as it was kept
+//	forget(account, id) a Promise; an account without what tells of a job, to be kept
+//	quote(options)     a Promise; tries what a round of a job takes here: url, token and
+//	                   cores; JSON of client.Quote
 //	join(options, on)  a Promise; takes part until the job ends
 //	predict(input, untrained)
 //	                   a Promise; what the model that a join ended with says, or its
@@ -66,6 +69,8 @@ func main() {
 		"preview": js.FuncOf(preview),
 		"sample":  js.FuncOf(sample),
 		"given":   js.FuncOf(given),
+		"forget":  js.FuncOf(forget),
+		"quote":   js.FuncOf(quote),
 		"join":    js.FuncOf(w.join),
 		"predict": js.FuncOf(w.predict),
 		"open":    js.FuncOf(w.open),

@@ -36,6 +36,7 @@ func (s *Server) commonRoutes(mux *http.ServeMux) {
 		w.Header().Set("Cache-Control", "no-cache")
 		_, _ = w.Write(s.c.Announced()) // the reader is gone: nobody to tell
 	})
+	mux.HandleFunc("GET /v1/job/programs", s.servePrograms)
 	if len(s.cfg.Sample) > 0 {
 		mux.HandleFunc("GET /v1/sample", func(w http.ResponseWriter, r *http.Request) {
 			meant(r, monitor.PartPage)
@@ -52,6 +53,20 @@ func (s *Server) commonRoutes(mux *http.ServeMux) {
 			s.cfg.Pages.ServeHTTP(w, r)
 		})
 	}
+}
+
+// servePrograms names the programs of the greatest rank, for a device that tries what a
+// round takes before it joins. They are compiled once, whoever asks first.
+func (s *Server) servePrograms(w http.ResponseWriter, r *http.Request) {
+	meant(r, monitor.PartPage)
+	programs, err := s.c.Programs()
+	if err != nil {
+		http.Error(w, "the job's programs cannot be made", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-cache")
+	_ = json.NewEncoder(w).Encode(programs) // the reader is gone: nobody to tell
 }
 
 // serveStatus writes a monitor.Status, or its public part.

@@ -267,6 +267,10 @@ func TestAbout(t *testing.T) {
 	if w := ask(s.Handler(), "GET", "/v1/job/announced"); w.Code != 200 || fmt.Sprintf("%x", wire.TaskID(w.Body.Bytes())) != before.ID {
 		t.Errorf("announced: %d, %d bytes", w.Code, w.Body.Len())
 	}
+	if r := before.Round; r.Batch != j.Training.Batch || r.Steps != j.Training.Steps || r.Down != 4*uint64(core.Layout().Size(slices.Max(core.Ranks()))) ||
+		r.Up == 0 || r.Up >= r.Down {
+		t.Errorf("a round is %+v", r)
+	}
 	if before.Job != "tiny" || before.Rounds != 2 || before.ShardFloor != 3 || before.Protects != "device" || !before.Private || before.Full {
 		t.Errorf("about %+v", before)
 	}

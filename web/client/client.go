@@ -74,6 +74,33 @@ type Given struct {
 	// where none is.
 	Epsilon float64 `json:"epsilon,omitempty"`
 	Delta   float64 `json:"delta,omitempty"`
+	// Untrusted is Epsilon if everybody else lies, by the noise that this device added itself,
+	// and Bits the most that could then be told of the data; left out where it added none.
+	Untrusted float64 `json:"untrusted,omitempty"`
+	Bits      float64 `json:"bits,omitempty"`
+	// Up and Down are bytes sent and received.
+	Up   int64 `json:"up,omitempty"`
+	Down int64 `json:"down,omitempty"`
+	// History is what had been given by when, the oldest first.
+	History []GivenBy `json:"history,omitempty"`
+	// Forgotten tells that its owner has had the job forgotten: its name and history are gone.
+	Forgotten bool `json:"forgotten,omitempty"`
+}
+
+// GivenBy is what the data had given to a job by a moment.
+type GivenBy struct {
+	At     int64  `json:"at"`     // seconds since 1970
+	Rounds uint64 `json:"rounds"` // in which an update was handed over
+	Up     int64  `json:"up"`     // bytes sent
+	Down   int64  `json:"down"`   // bytes received
+}
+
+// Quote is what a round of a job takes on this device, tried before joining with made-up
+// weights and examples.
+type Quote struct {
+	Step   float64 `json:"step_seconds"`  // of one batch
+	Start  float64 `json:"start_seconds"` // once
+	Memory int64   `json:"memory_bytes"`  // of the training program, the base's weights included
 }
 
 // Prediction is one thing that a model says of an example: of each label, the likeliest

@@ -17,6 +17,7 @@ export interface About {
   shard_floor: number;
   sampling_rate: number;
   base_bytes: number;
+  round: RoundSize;
   full?: boolean;
   sound?: Sound;
   sample?: string;
@@ -36,6 +37,14 @@ export interface Guarantee {
   rdp_epsilon: number;
   rdp_order: number;
   simulated?: boolean;
+}
+
+export interface RoundSize {
+  batch: number;
+  steps: number;
+  epochs?: number;
+  down: number;
+  up: number;
 }
 
 export interface Sound {

@@ -1,5 +1,9 @@
 // The page's elements. Text reaches the page as text nodes only: nothing that a
-// coordinator or a file says is ever parsed as markup.
+// coordinator or a file says is ever parsed as markup. What is told by the catalogue is
+// written again where the page's language changes.
+import { t, Told, visible, whenTold, type Text } from "./language/language.js";
+
+export { visible };
 
 export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   const found = document.getElementById(id);
@@ -7,25 +11,51 @@ export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   return found as T;
 }
 
-type Child = Node | string;
-
-/** Turns the text around it, or is not to be seen: control characters, and those that override a direction. */
-const hidden = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
-
-/** A coordinator's or a file's words, which cannot change how others are read. */
-export const visible = (text: string) => text.replace(hidden, "\ufffd");
+type Child = Node | Text;
 
 /** A text's beginning, where it is long. */
 export function brief(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
+/** How what the catalogue tells is written again, by the node that it stands in. */
+const told = new WeakMap<Node, Map<string, () => void>>();
+
+function keep(node: Node, what: string, text: Text, write: (text: string) => void): void {
+  const all = told.get(node) ?? new Map<string, () => void>();
+  told.set(node, all);
+  if (text instanceof Told) {
+    const again = () => write(text.render()); // whose values were scrubbed
+    all.set(what, again);
+    again();
+  } else {
+    all.delete(what);
+    write(visible(text));
+  }
+}
+
+/** Writes all of the document in the language that it speaks now. */
+function writeAgain(): void {
+  const nodes = document.createTreeWalker(document, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT);
+  for (let node: Node | null = document; node; node = nodes.nextNode()) {
+    for (const again of told.get(node)?.values() ?? []) again();
+  }
+}
+
 export function element<K extends keyof HTMLElementTagNameMap>(
-  tag: K, attributes: Record<string, string> = {}, ...children: Child[]
+  tag: K, attributes: Record<string, Text> = {}, ...children: Child[]
 ): HTMLElementTagNameMap[K] {
   const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children.map((c) => typeof c === "string" ? visible(c) : c));
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value instanceof Told) keep(made, name, value, (text) => made.setAttribute(name, text));
+    else made.setAttribute(name, value);
+  }
+  made.append(...children.map((c) => {
+    if (c instanceof Node) return c;
+    const node = document.createTextNode("");
+    keep(node, "", c, (text) => { node.data = text; });
+    return node;
+  }));
   return made;
 }
 
@@ -34,11 +64,33 @@ export function show(id: string, shown: boolean): void {
 }
 
 /** Sets text where it changed: screen readers announce what is set again. */
-export function say(id: string, text: string): void {
-  const at = byId(id), shown = visible(text);
-  if (at.textContent !== shown) at.textContent = shown;
+export function say(id: string, text: Text): void {
+  const at = byId(id);
+  keep(at, "", text, (now) => { if (at.textContent !== now) at.textContent = now; });
 }
 
-export function message(error: unknown): string {
-  return brief(error instanceof Error ? error.message : String(error), 300); // some quote a file's line
+/** The text of the window. */
+export function title(text: Text): void {
+  keep(document, "", text, (now) => { document.title = now; });
+}
+
+/** Fills what the page's HTML names by a message, and goes on doing so where the language changes. */
+export function tellPage(message: (key: string) => Told | undefined): void {
+  for (const at of document.querySelectorAll<HTMLElement>("[data-say], [data-label]")) {
+    const { say: text, label } = at.dataset;
+    if (text) keep(at, "", message(text) ?? text, (now) => { if (at.textContent !== now) at.textContent = now; });
+    if (label) keep(at, "aria-label", message(label) ?? label, (now) => at.setAttribute("aria-label", now));
+  }
+  whenTold(writeAgain);
+}
+
+/** An error that a person reads in the page's language. */
+export class Sorry extends Error {
+  constructor(readonly told: Told) { super(told.render()); }
+}
+
+/** What an error says: a page's own in its language, others' in English. */
+export function message(error: unknown): Told {
+  if (error instanceof Sorry) return error.told;
+  return t("program.says", { words: brief(error instanceof Error ? error.message : String(error), 300) }); // some quote a file's line
 }

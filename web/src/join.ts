@@ -1,22 +1,25 @@
 // Join from this browser: choose data, look at it, see what is given, take part.
 import "./page.css";
-import { browserTrust, Edge, Participation } from "../edge/src/index.js";
+import { Edge, Participation } from "../edge/src/index.js";
 import type { About, PublicStatus } from "./api.js";
-import { brief, byId, element, message, say, show, visible } from "./dom.js";
-import { bound, bytes, count, duration, given, peersText, percent, significant } from "./format.js";
+import { brief, byId, element, say, show, Sorry, tellPage, title } from "./dom.js";
+import { begin as speak, choose, languages, listed, maybe, spoken, t, whenTold } from "./language/language.js";
 import { unable } from "./join/able.js";
 import { elsewhere, here } from "./join/address.js";
+import { bound, bytes, devices, duration, percent, rounds, significant } from "./join/amounts.js";
 import { outdated } from "./join/current.js";
-import { Awake, watchConditions, type Conditions } from "./join/conditions.js";
+import { Awake, watchConditions, type Conditions, type Hindrance } from "./join/conditions.js";
 import { data, describeData, offerData } from "./join/data.js";
+import { given, peersText } from "./join/given.js";
 import { closeMicrophone } from "./join/hearing.js";
 import { paintLimits } from "./join/limits.js";
 import { Pace } from "./join/pace.js";
-import { download, plain } from "./join/plain.js";
+import { offerGave, refreshGave } from "./join/gave.js";
+import { download, plain, type Tried } from "./join/plain.js";
 import { alone, deviceIdentity, saved, type SavedJoin } from "./join/saved.js";
 import { offerModel, offerShelf } from "./join/trained.js";
-import { wordsOf } from "./join/tasks.js";
-import { givenText, offline, stateText } from "./join/words.js";
+import { counted, teaches } from "./join/tasks.js";
+import { givenText, offline, reasonText, stateText } from "./join/words.js";
 
 declare const WORKER_URL: string;
 declare const EDGE_URL: string;
@@ -29,7 +32,7 @@ let progress: PublicStatus | undefined;
 let part: Participation | undefined;
 let conditions: Conditions | undefined;
 let unfit = false; // another build than the coordinator's
-let hindered = false; // paused by a condition, not by its owner
+let held: Hindrance | "" = ""; // paused by a condition, not by its owner
 
 // ---- the job
 
@@ -37,8 +40,13 @@ const mostClasses = 60; // that are listed
 
 async function asked(): Promise<About> {
   const response = await fetch("v1/job");
-  if (!response.ok) throw new Error(`the coordinator answers ${response.status}`);
+  if (!response.ok) throw new Answer(response.status);
   return (await response.json()) as About;
+}
+
+/** An answer that is none. */
+class Answer extends Error {
+  constructor(readonly status: number) { super(`the coordinator answers ${status}`); }
 }
 
 /** Asks again what the coordinator is: after silence it may be a newer one. */
@@ -53,29 +61,28 @@ async function stillCurrent(): Promise<boolean> {
 /** Says what the job is; whether this page can take part in it. */
 async function describe(): Promise<boolean> {
   about = await asked();
-  document.title = `${visible(brief(about.job, 60))} · Starling`;
-  say("job", brief(about.job, 120));
-  const classes = about.labels.length ? ` ${count(about.labels.length, "class", "classes")}` : "";
-  say("summary", `Helps to teach a model to ${wordsOf(about)?.teaches ?? "do something new in"}${classes} in ${count(about.rounds, "round")}.`);
+  title(listed([brief(about.job, 60), " · Starling"]));
+  byId("job").replaceChildren(element("bdi", {}, brief(about.job, 120)));
+  say("summary", teaches(about));
   show("classes", about.labels.length > 0);
   const more = about.labels.length - mostClasses;
-  byId("labels").replaceChildren(...about.labels.slice(0, mostClasses).map((l) => element("li", {}, brief(l, 80))),
-    ...(more > 0 ? [element("li", {}, `and ${count(more, "more", "more")}`)] : []));
+  byId("labels").replaceChildren(...about.labels.slice(0, mostClasses).map((l) => element("li", { dir: "auto" }, brief(l, 80))),
+    ...(more > 0 ? [element("li", {}, t("more.classes", { n: more }))] : []));
   const g = given(about);
   byId("given").dataset.level = g.level;
   say("given-title", g.title);
-  byId("plain").replaceChildren(...plain(about).map((l) => element("li", {}, l)));
+  paintPlain(about);
   byId("given-lines").replaceChildren(...g.lines.map((l) => element("li", {}, l)));
   show("secret-missing", about.needs_secret && !token);
   describeData(about);
-  say("download-size", download(about));
+  say("download-size", t("about.once", { amount: download(about) }));
   byId<HTMLDetailsElement>("given-details").open = innerHeight > 900;
   unfit = outdated(about);
   const there = elsewhere(token);
-  const cannot = there ? [`This link is for ${there}, and this page was opened at ${here()}: it cannot speak to another address than its own. Open `,
-    element("a", { href: `${there}#${token}`, id: "elsewhere" }, there), ", with your token. If that leads nowhere from here, whoever runs the coordinator " +
-    `starts it with --url ${here()} and gives out the link that it prints then.`] : [unable(about)].filter(Boolean);
-  byId("unable").replaceChildren(...cannot);
+  const why = unable(about);
+  const cannot = there ? [t("elsewhere", { there, here: here() }), " ", element("a", { href: `${there}#${token}`, id: "elsewhere" }, t("elsewhere.open", { there })), ". ",
+    t("elsewhere.operator", { here: here() })] : why ? [why] : [];
+  byId("unable").replaceChildren(element("span", {}, ...cannot));
   show("unable", cannot.length > 0);
   if (cannot.length) {
     show("choosing", false);
@@ -86,6 +93,32 @@ async function describe(): Promise<boolean> {
   return !unfit && !cannot.length;
 }
 
+let tried: Tried | undefined; // before joining
+let trying = false;
+
+function paintPlain(of: About): void {
+  byId("plain").replaceChildren(...plain(of, tried).map((l) => element("li", {}, l)));
+}
+
+/** Tries once, for a second, what a round takes here, as soon as there is data to join with. */
+async function tryRound(): Promise<void> {
+  const examples = data.preview?.examples;
+  if (!about?.round || !examples || part) return;
+  if (tried) {
+    tried = { ...tried, examples };
+    return paintPlain(about);
+  }
+  if (trying) return;
+  trying = true;
+  try {
+    const quote = await (await loaded()).quote({ url: here(), token: token || undefined });
+    tried = { quote, examples: data.preview?.examples ?? examples };
+    paintPlain(about);
+  } catch { /* the line goes on without: joining says what is wrong */ } finally {
+    trying = false;
+  }
+}
+
 const pace = new Pace();
 let silent = false; // the coordinator, at the last refresh
 
@@ -93,20 +126,20 @@ async function refresh(): Promise<void> {
   if (unfit) return;
   try {
     const response = await fetch("v1/status", { cache: "no-store" });
-    if (!response.ok) throw new Error(`it answers ${response.status}`);
+    if (!response.ok) throw new Answer(response.status);
     progress = (await response.json()) as PublicStatus;
     const p = progress;
     const over = p.state === "finished" || p.state === "measuring";
     byId<HTMLProgressElement>("rounds").max = Math.max(1, p.rounds);
     byId<HTMLProgressElement>("rounds").value = p.version;
-    say("rounds-text", over && p.version >= p.rounds ? "all rounds are made" : p.round || p.version ? `${p.version} of ${count(p.rounds, "round")} made` : "not begun");
+    say("rounds-text", over && p.version >= p.rounds ? t("progress.all") : p.round || p.version ? t("progress.made", { n: p.rounds, made: p.version }) : t("progress.none"));
     pace.note(p.version, performance.now() / 1000);
     const left = over ? undefined : pace.left(p.rounds, performance.now() / 1000);
-    say("time-left", left === undefined ? "" : `, about ${duration(left)} left`);
-    const spent = p.delivered ? `${bound(p.delivered)} of ${about?.delivered ? significant(about.delivered.epsilon) : "…"}` : "–";
-    say("spent", p.private ? spent : "not private");
+    say("time-left", left === undefined ? "" : t("progress.left", { time: duration(left) }));
+    const spent = p.delivered ? t("progress.spent.of", { bound: bound(p.delivered), epsilon: about?.delivered ? significant(about.delivered.epsilon) : "…" }) : "–";
+    say("spent", p.private ? spent : t("progress.not.private"));
     const best = p.validation?.reduce((a, b) => (b.accuracy > a.accuracy ? b : a));
-    say("accuracy", best ? `${percent(best.accuracy)} (after ${count(p.validation_version ?? 0, "round")}, rank ${best.rank})` : "not measured yet");
+    say("accuracy", best ? t("progress.accuracy.after", { share: percent(best.accuracy), n: p.validation_version ?? 0, rank: best.rank }) : t("progress.unmeasured"));
     if (silent && !(await stillCurrent())) return;
     silent = false;
     say("connection", "");
@@ -114,8 +147,7 @@ async function refresh(): Promise<void> {
     if (part?.standing === "finished") return;
     silent = true;
     // What a browser says of a request that came to nothing helps nobody.
-    const why = error instanceof TypeError ? "" : `: ${message(error)}`;
-    say("connection", `No word from the coordinator${why}. Trying again.`);
+    say("connection", error instanceof Answer ? t("silent.code", { code: String(error.status) }) : t("silent"));
     say("time-left", "");
   }
 }
@@ -126,7 +158,7 @@ let client: Promise<Edge> | undefined;
 
 function programURL(): string {
   const program = about?.full ? EDGE_FULL_URL : EDGE_URL;
-  if (!program) throw new Error("this coordinator was built without the browser's edge: run make web, then make build");
+  if (!program) throw new Sorry(t("edge.missing"));
   return program;
 }
 
@@ -138,19 +170,19 @@ async function loaded(): Promise<Edge> {
 }
 
 function ready(): void {
+  void tryRound();
   const can = data.source !== undefined && about !== undefined && !unfit && !(about.needs_secret && !token) && part === undefined;
   byId<HTMLButtonElement>("join").disabled = !can;
-  say("join-hint", !about ? "Asking the coordinator…" : unfit ? "This page is too old." : about.needs_secret && !token ? "This link lacks its join token."
-    : data.source ? "" : "Choose your data or the sample first.");
+  say("join-hint", !about ? t("asking") : unfit ? t("old.hint") : about.needs_secret && !token ? t("token.hint") : data.source ? "" : t("data.first"));
 }
 
 // ---- taking part
 
-function sentence(): string {
-  const { preview } = data, words = about && wordsOf(about);
-  const unit = about?.protects === "provider" && preview?.groups ? ` of ${count(preview.groups, "provider")}` : "";
-  return `${count(preview?.examples ?? 0, words?.one ?? "example", words?.many)}${unit} stay in this page. Each round one masked update goes to ` +
-    `${location.host}; only the sum over at least ${about?.shard_floor ?? "several"} devices can be read there.`;
+function sentence() {
+  const { preview } = data;
+  const what = { examples: counted(about, preview?.examples ?? 0), host: location.host, devices: devices(about?.shard_floor ?? 2) };
+  return about?.protects === "provider" && preview?.groups ? t("device.sentence.providers", { ...what, providers: t("n.providers", { n: preview.groups }) })
+    : t("device.sentence", what);
 }
 
 function takePart(before?: SavedJoin): void {
@@ -158,7 +190,7 @@ function takePart(before?: SavedJoin): void {
   if (!source || !job || part) return;
   closeMicrophone();
   const keep = (p: Participation) => saved.keep({
-    job: job.job, id: job.id, token, source, totals: p.totals, accepted: p.accepted, paused: p.standing === "paused" && !hindered,
+    job: job.job, id: job.id, token, source, totals: p.totals, accepted: p.accepted, paused: p.standing === "paused" && !held,
   });
   let told = "";
   show("joining", true);
@@ -167,7 +199,7 @@ function takePart(before?: SavedJoin): void {
     show("choosing", false);
     show("bar", false);
     for (const id of ["step", "pause", "stop", "settings"]) show(id, false); // nothing runs here
-    say("state", "Another tab of this browser takes part. This one begins when that one ends.");
+    say("state", t("device.busy"));
   }, () => new Promise<void>((ended) => {
     part = new Participation({
       worker: WORKER_URL, program: programURL(), url: here(), token: token || undefined,
@@ -180,6 +212,7 @@ function takePart(before?: SavedJoin): void {
           // Said once it is so: a page that is closed at these words would come back taking part.
           void saved.forget().then(() => {
             if (part === p) paint(p);
+            void refreshGave();
             ended();
           });
           return;
@@ -206,11 +239,13 @@ function paint(p: Participation): void {
   show("choosing", false);
   show("bar", false);
   show("joining", true);
-  say("state", stateText(p, hindered));
+  say("state", stateText(p, held));
+  const why = reasonText(p);
+  say("reason", why && t("program.says", { words: brief(why, 600) }));
   const away = offline(p);
   byId("state").classList.toggle("failed", away || p.standing === "failed" || p.standing === "refused");
   byId("dot").dataset.standing = away ? "offline" : p.standing;
-  say("contributed", count(p.totals.rounds, "round"));
+  say("contributed", rounds(p.totals.rounds));
   say("peers", peersText(p.peers));
   const given = givenText(p, about);
   say("given-rounds", given.rounds);
@@ -232,15 +267,15 @@ function paint(p: Participation): void {
   show("settings", working || p.standing === "paused");
   if (p.standing === "finished") {
     // The coordinator may be gone before it could say so itself.
-    const rounds = byId<HTMLProgressElement>("rounds");
-    rounds.value = rounds.max;
-    say("rounds-text", "all rounds are made");
+    const all = byId<HTMLProgressElement>("rounds");
+    all.value = all.max;
+    say("rounds-text", t("progress.all"));
     say("connection", "");
-    if (about !== undefined && ["answer", "pretrain", "causal"].includes(about.task)) say("sentence", "A page has no use for its model by itself: whoever runs the coordinator has it.");
+    if (about !== undefined && ["answer", "pretrain", "causal"].includes(about.task)) say("sentence", t("device.no.use"));
   }
   const pause = byId<HTMLButtonElement>("pause");
   pause.hidden = !working && p.standing !== "paused";
-  pause.textContent = p.standing === "paused" || p.standing === "pausing" ? "Go on" : "Pause after this round";
+  say("pause", p.standing === "paused" || p.standing === "pausing" ? t("device.resume") : t("device.pause"));
   byId("stop").hidden = !working && p.standing !== "paused";
   byId("again").hidden = p.standing !== "failed" && p.standing !== "stopped" && p.standing !== "refused";
   awake.hold(working && byId<HTMLInputElement>("awake").checked);
@@ -251,10 +286,10 @@ function steer(): void {
   if (!part || !conditions) return;
   const why = conditions.hindrance();
   if (why && (part.standing === "running" || part.standing === "starting")) {
-    hindered = true;
+    held = why;
     part.pause(why);
-  } else if (!why && hindered) {
-    hindered = false;
+  } else if (!why && held) {
+    held = "";
     part.resume();
   }
   paint(part);
@@ -262,7 +297,7 @@ function steer(): void {
 
 function pauseOrResume(): void {
   if (!part) return;
-  hindered = false;
+  held = "";
   if (part.standing === "running" || part.standing === "starting") part.pause();
   else part.resume();
 }
@@ -303,7 +338,6 @@ byId("pause").addEventListener("click", pauseOrResume);
 byId("stop").addEventListener("click", () => part?.stop());
 byId("again").addEventListener("click", again);
 byId("limits-accept").addEventListener("click", () => part?.accept());
-say("trust", browserTrust);
 for (const id of ["charging", "unmetered", "awake"]) byId(id).addEventListener("change", steer);
 void watchConditions((id, to) => show(`${id}-row`, to), checked, steer).then((c) => {
   conditions = c;
@@ -314,13 +348,24 @@ async function begin(): Promise<void> {
     try {
       return (await describe()) ? await restore() : undefined;
     } catch (error) {
-      say("connection", `The coordinator does not say what the job is: ${message(error)}. Trying again.`);
+      say("connection", error instanceof Answer ? t("silent.code", { code: String(error.status) }) : t("silent.job"));
       await new Promise((later) => setTimeout(later, 3000));
     }
   }
 }
 
+/** Offers the languages there are. */
+function offerLanguages(): void {
+  const select = byId<HTMLSelectElement>("language");
+  select.replaceChildren(...languages().map(({ tag, name }) => element("option", { value: tag, lang: tag }, name)));
+  select.addEventListener("change", () => void choose(select.value).catch(() => { select.value = spoken(); }));
+  whenTold(() => { select.value = spoken(); });
+}
+
+tellPage(maybe);
+offerLanguages();
 offerData({ about: () => about, client: loaded, changed: ready });
 offerShelf(loaded);
-void begin();
+offerGave(loaded);
+void speak().then(begin);
 setInterval(() => void refresh(), 2000);

@@ -68,9 +68,9 @@ for (const name of names) {
 
     const row = async (n) => tab.$$eval("#history-rows tr", (rows, i) => [...rows[i].cells].map((c) => c.textContent), n);
     const [last, fifth, fourth] = [await row(0), await row(1), await row(2)];
-    assert.equal(last[4], "50.0 % with the head alone");
-    assert.equal(fifth[4], "40.0 % at rank 41: 10.0 %, 2: 20.0 %, 3: 30.0 %"); // on two lines
-    assert.equal(fourth[4], "79.0 % at rank 68 others from 54.0 % with the head alone");
+    assert.equal(last[4], "50.0% with the head alone");
+    assert.equal(fifth[4], "40.0% at rank 41: 10.0%, 2: 20.0%, 3: 30.0%"); // on two lines
+    assert.equal(fourth[4], "79.0% at rank 68 others from 54.0% with the head alone");
     assert.equal(fourth[2], "5 of 6", "who is not there is said to have been in the round");
     assert.match(await textOf(tab, "#devices-of"), /10 drawn for this round, 4 not there, 0 dropped/);
 

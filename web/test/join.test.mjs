@@ -155,7 +155,7 @@ for (const name of names) {
     // It is red, and in words for people: looked at in one moment, since the next is another try.
     const [offline, red, dot] = await until("the loss to be told", () => tab.evaluate(() => {
       const [state, connection, point] = ["state", "connection", "dot"].map((id) => document.getElementById(id));
-      if (!/^No connection; trying again in \d+ s\.$/.test(state.textContent)) return null;
+      if (!/^No connection; trying again in \d+ seconds?\.$/.test(state.textContent)) return null;
       return [getComputedStyle(state).color, getComputedStyle(connection).color, getComputedStyle(point).backgroundColor];
     }), () => job.story(tab));
     assert.deepEqual([offline, dot], [red, red], "offline looks like all is well");

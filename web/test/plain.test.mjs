@@ -2,6 +2,7 @@
 // say no more than the job's guarantees do, and ε and δ one step below.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import * as esbuild from "esbuild";
 import { accessible } from "./axe.mjs";
 import { names } from "./browsers.mjs";
 import { open, openTab, shot, textOf, until } from "./fleet.mjs";
@@ -16,7 +17,7 @@ const jobs = {
   strong: [{}, /40 or more devices\. If the operator keeps its word, nobody gets over 7\.4 times surer that you took part/],
   observed: [{ visible: guarantee(6) }, /over 410 times surer/], // e^6 is 403.4: never said smaller
   providers: [{ protects: "provider" }, /surer that somebody in your file took part/],
-  own: [{ untrusted: guarantee(8) }, /Devices add noise: even if the operator adds none, nobody gets over 3,000 times surer/],
+  own: [{ untrusted: guarantee(8) }, /Even if the operator lies, nobody gets over 3,000 times surer that you took part/],
   "own, too little": [{ untrusted: guarantee(1e8) }, /If the operator keeps its word/],
   "own, of providers": [{ protects: "provider", untrusted: guarantee(8) }, /surer that somebody in your file took part/],
   weak: [{ delivered: guarantee(1e8) }, /Do not count on noise/],
@@ -30,6 +31,33 @@ function grade(text) {
   const syllables = (w) => /\d/.test(w) ? 1 : Math.max(1, w.toLowerCase().replace(/[^a-z]/g, "").replace(/(?:[^laeiouy]e|ed|[^laeiouy]es)$/, "").match(/[aeiouy]{1,2}/g)?.length ?? 1);
   return 0.39 * words.length / sentences + 11.8 * words.reduce((n, w) => n + syllables(w), 0) / words.length - 15.59;
 }
+
+/** The page's own lines of a job, in English, with what a round takes here or without. */
+async function linesOf(about, tried) {
+  const built = await esbuild.build({ entryPoints: ["src/join/plain.ts"], bundle: true, format: "esm", write: false, define: { LANGUAGES: "[]" },
+    absWorkingDir: new URL("..", import.meta.url).pathname });
+  const { plain } = await import(`data:text/javascript;base64,${Buffer.from(built.outputFiles[0].contents).toString("base64")}`);
+  return plain(about, tried).map(String);
+}
+
+test("with what a round takes here the lines stay short and plain", async () => {
+  const round = { batch: 8, steps: 100, epochs: 2, down: 1_200_000, up: 150_000 };
+  const quote = { step_seconds: 0.25, start_seconds: 1, memory_bytes: 95_000_000 };
+  for (const [kind, [of, first]] of Object.entries(jobs)) {
+    for (const tried of [undefined, { quote, examples: 60 }]) {
+      const lines = await linesOf({ ...usual, ...of, round }, tried);
+      assert.match(lines[0], first, kind);
+      // Two passes over 60 examples are 16 steps of 8.
+      assert.equal(lines[1], tried ? "Loads 24.0 MB; each round takes 1.4 MB, 4 seconds, 95.0 MB memory and battery."
+        : "Loads 24.0 MB, then 1.4 MB each round; training takes power and memory.", kind);
+      const all = lines.join(" ");
+      assert.ok(all.split(/\s+/).length <= 60, `${kind}: ${all.split(/\s+/).length} words`);
+      assert.ok(grade(all) <= 7, `${kind}: reads like grade ${grade(all).toFixed(1)}: ${all}`);
+    }
+  }
+  const [, costs] = await linesOf({ ...usual, round: { ...round, epochs: 0 } }, { quote, examples: 60 });
+  assert.match(costs, /25 seconds/, "steps that do not depend on the data");
+});
 
 for (const name of names) {
   test(`${name} says above Join what leaves, what it costs and how to stop`, { timeout: 240_000 }, async (t) => {
@@ -72,7 +100,7 @@ for (const name of names) {
       status = { ...status, version, round: version + 1 };
       await until(`round ${version}`, async () => (await textOf(tab, "#rounds-text")) === `${version} of 12 rounds made`, () => textOf(tab, "#rounds-text"));
     }
-    await until("the time left", async () => /^, about \d+ (s|min) left$/.test(await textOf(tab, "#time-left")), () => textOf(tab, "#time-left"));
+    await until("the time left", async () => /^, about \d+ (seconds?|minutes?) left$/.test(await textOf(tab, "#time-left")), () => textOf(tab, "#time-left"));
     // A server that is away is said to be, in no browser's own words.
     away = true;
     await until("the silence", async () => /^No word from the coordinator\./.test(await textOf(tab, "#connection")), () => textOf(tab, "#connection"));

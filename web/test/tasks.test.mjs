@@ -99,9 +99,9 @@ for (const name of names) {
     await until("the model", () => tab.$eval("#trained", (e) => !e.hidden), () => job.story(tab, "body"));
     const trial = await tab.$("#try-picture");
     await trial.uploadFile(own(302));
-    await until("a label", async () => /^Most likely (bright|dark), [\d.]+ %$/.test(await said(tab)), () => said(tab));
+    await until("a label", async () => /^Most likely (bright|dark), [\d.]+%$/.test(await said(tab)), () => said(tab));
     assert.equal((await tab.$$("#try-result li:not(.heads)")).length, 2);
-    assert.equal(await textOf(tab, "#try-base"), "Before this job its base could not tell: every label had 50.0 %.");
+    assert.equal(await textOf(tab, "#try-base"), "Before this job its base could not tell: every label had 50.0%.");
     assert.ok(await tab.$eval("#try-shown", (c) => !c.hidden && c.width === 8), "the picture is not shown");
     await trial.uploadFile(broken);
     await until("the refusal", async () => /^This browser does not read broken\.png as a picture/.test(await said(tab)), () => said(tab));
@@ -167,7 +167,7 @@ for (const name of names) {
     const browser = await open(t, name);
     const tasks = [
       { task: "span", made: lines(documents, "task: span"), row: /^3\d\.00|^6\d\.00/, state: /^12 questions in device-3\.jsonl$/,
-        text: "shop total 41.00 thanks", question: "total", verdict: /^(Most likely “.+”, [\d.]+ %|It finds no answer)/, wrong: /This holds words with a label each; the job trains on questions/ },
+        text: "shop total 41.00 thanks", question: "total", verdict: /^(Most likely “.+”, [\d.]+%|It finds no answer)/, wrong: /This holds words with a label each; the job trains on questions/ },
       { task: "pretrain", made: lines(plain, "task: pretrain"), flags: ["--unlabelled"], row: /^a shop in street 3\d/, state: /^12 texts in device-3\.jsonl$/,
         wrong: /"words" must be a string/ },
       { task: "answer", made: lines(documents, "task: answer"), row: /^3\d\.00|^6\d\.00/, state: /^12 questions in device-3\.jsonl$/,
@@ -204,8 +204,8 @@ for (const name of names) {
       if (question) await tab.type("#try-question", question);
       await tab.click("#try-button");
       await until("an answer", async () => verdict.test(await said(tab)), () => said(tab));
-      if (task === "tag") assert.match(await textOf(tab, "#try-result"), /^nowbeforeover (O|price)[\d.]+ %50\.0 %41 (O|price)/);
-      assert.match(await textOf(tab, "#try-base"), task === "tag" ? /^Before this job its base could not tell: every label had 50\.0 %\.$/ : /^Before this job its base (would have said “.+”|found no answer)/);
+      if (task === "tag") assert.match(await textOf(tab, "#try-result"), /^nowbeforeover (O|price)[\d.]+%50\.0%41 (O|price)/);
+      assert.match(await textOf(tab, "#try-base"), task === "tag" ? /^Before this job its base could not tell: every label had 50\.0%\.$/ : /^Before this job its base (would have said “.+”|found no answer)/);
       await accessible(tab, `${task} tried`);
       await shot(tab, `${name}-join-${task}-tried`, { fullPage: true });
       assert.deepEqual(faults.filter((f) => !/ERR_CONNECTION|NetworkError|Failed to load/.test(f)), []);

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/terminal"
 )
 
 // accountReport is what a data set has given.
@@ -23,7 +24,7 @@ type accountReport struct {
 }
 
 func newAccountCmd(a *command.App) *cobra.Command {
-	var data, identity, folder, proof, forget string
+	var data, identity, folder, proof, forget, forgetLogKey, export string
 	var round uint64
 	var columns dataset.Columns
 	cmd := &cobra.Command{
@@ -37,9 +38,15 @@ noise that its job says it adds; nothing here proves that noise but what this
 device added itself (privacy.noise: devices), whose epsilon stands beside it. It
 also says what this device knows of the jobs' logs of enrolled keys.
 
+Each job has its rounds, bytes, the most bits that it could have been told, epsilon, and
+a picture of its rounds over time; --export writes them into a file. --forget takes out
+what tells of a job: its name, times and bytes. What protects the data stays under the
+job's number, so that a coordinator whose owner was made to forget cannot ask for all of
+its rounds again.
+
 --proof writes who was in the device's shard of its last round, or of --round, into a
 file that anybody can verify; without --data it verifies such a file.`,
-		Example: "  starling account --data my.tsv\n  starling account --data my.tsv --proof roster.json\n  starling account --proof roster.json",
+		Example: "  starling account --data my.tsv\n  starling account --data my.tsv --export given.csv\n  starling account --data my.tsv --forget \"invoices\"\n  starling account --data my.tsv --proof roster.json\n  starling account --proof roster.json",
 		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if data == "" && proof != "" {
@@ -74,8 +81,10 @@ file that anybody can verify; without --data it verifies such a file.`,
 				return fmt.Errorf("%s has no account in %s: it has not taken part in a job, or another user's accounts have it (--accounts)", data, kept.dir)
 			}
 			switch {
+			case forgetLogKey != "":
+				return forgetLog(a, kept, set, data, identity, forgetLogKey)
 			case forget != "":
-				return forgetLog(a, kept, set, data, identity, forget)
+				return forgetJob(a, func() (*edge.Account, func() error, error) { return kept.take(set, data, identity) }, forget)
 			case proof != "":
 				proven, err := kept.writeRosterProof(account, round, proof)
 				if err != nil {
@@ -87,13 +96,21 @@ file that anybody can verify; without --data it verifies such a file.`,
 			if report.Spent, err = account.Spent(); err != nil {
 				return err
 			}
+			if export != "" {
+				if err := exportAccount(export, report, givenTo(account)); err != nil {
+					return err
+				}
+				fmt.Fprintf(a.Stderr, "written to %s\n", export)
+			}
 			return a.Emit(report, func(w io.Writer) error { return printAccount(w, account) })
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", "", "the data file")
 	cmd.Flags().StringVar(&proof, "proof", "", "file to write who was in the device's shard into; without --data: to verify")
 	cmd.Flags().Uint64Var(&round, "round", 0, "of --proof: the round's number (default the last)")
-	cmd.Flags().StringVar(&forget, "forget-log", "", "first digits of the key of a log of enrolled keys: follow whatever is next shown of it")
+	cmd.Flags().StringVar(&forgetLogKey, "forget-log", "", "first digits of the key of a log of enrolled keys: follow whatever is next shown of it")
+	cmd.Flags().StringVar(&forget, "forget", "", "job to forget, by its whole name or the first digits of its id (8 or more): what tells of it goes, what protects your data stays")
+	cmd.Flags().StringVar(&export, "export", "", "file to write all of it into, with what was given when: .json or .csv")
 	command.ColumnFlags(cmd.Flags(), &columns)
 	cmd.Flags().StringVar(&folder, "accounts", "", "folder of accounts (default starling/accounts in the user's configuration folder)")
 	cmd.Flags().StringVar(&identity, "identity", "", "the identity file that versions before kept the account beside (default: the file's own)")
@@ -127,7 +144,21 @@ func printAccount(w io.Writer, account *edge.Account) error {
 				cost += "; without trust in the coordinator: no bound"
 			}
 		}
-		fmt.Fprintf(&b, "given so far to %q: %d of %d rounds%s\n", j.Name, j.Contributed, j.Promised, cost)
+		name := fmt.Sprintf("%q", j.Name)
+		if j.Forgotten {
+			name = "a job that was forgotten, " + j.Task[:min(8, len(j.Task))]
+		}
+		fmt.Fprintf(&b, "given so far to %s: %d of %d rounds%s\n", name, j.Contributed, j.Promised, cost)
+		if j.Up+j.Down > 0 {
+			fmt.Fprintf(&b, "  sent %s, received %s", terminal.Bytes(j.Up), terminal.Bytes(j.Down))
+			if bits, ok := j.Bits(); ok {
+				fmt.Fprintf(&b, "; if everybody else lies, %.3g bits of your data at most", bits)
+			}
+			b.WriteString("\n")
+		}
+		if line := sparkline(j.History); line != "" {
+			fmt.Fprintf(&b, "  %s\n", line)
+		}
 	}
 	s, err := account.Spent()
 	if err != nil {

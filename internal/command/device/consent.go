@@ -23,6 +23,7 @@ type consent struct {
 	account *edge.Account
 	token   string
 	policy  *edge.Policy // the owner's own
+	settle  func()       // takes away what stands on the terminal's last line
 	asking  *sync.Mutex  // one question at a time: several jobs may have some
 }
 
@@ -96,6 +97,7 @@ func (c *consent) asks(ctx context.Context, found []edge.PolicyError) bool {
 		why = f.Why
 	}
 	b.WriteString("\nNothing of your data was sent for it. If you want it nevertheless, type yes: ")
+	c.settle()
 	fmt.Fprint(c.app.Stderr, edge.Escape(b.String(), true))
 	answer := make(chan string, 1)
 	go func() { // a read of a terminal ends with its line, or with the process

@@ -2,6 +2,7 @@ package device
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/program"
@@ -27,6 +29,8 @@ type JoinReport struct {
 	RoundsCommitted int    `json:"rounds_committed"`
 	RoundsDropped   int    `json:"rounds_dropped"`
 	RoundsAbandoned int    `json:"rounds_abandoned"`
+	Sent            int64  `json:"bytes_sent"`
+	Received        int64  `json:"bytes_received"`
 	Examples        int    `json:"examples"`
 	Interrupted     bool   `json:"interrupted,omitempty"` // by a signal, before the job ended
 	Reason          string `json:"reason"`                // why it ended
@@ -224,25 +228,36 @@ func runJoin(ctx context.Context, a *command.App, wheres []string, f joinFlags) 
 			}
 		}
 		printConsents(stderr, account.Consents(p.token))
+		var events *json.Encoder
+		if a.JSON && len(parts) == 1 { // events of several jobs could not be told apart
+			events = json.NewEncoder(a.Stdout)
+		}
+		shown := newView(stderr, events, func() uint64 { return promised(account) })
+		through := *a
+		through.Stderr = shown
 		var leaks edge.Leaker
 		if _, local := edge.PolicyFor(p.token); !local || f.policy.flags.Changed("leak") {
-			leaks = leaker(a, f.cores)
+			leaks = leaker(&through, f.cores)
 		}
-		consent := &consent{app: a, account: account, token: p.token, policy: p.policy, asking: &asking}
+		if _, local := edge.PolicyFor(p.token); !local {
+			printQuote(ctx, stderr, edge.Config{Token: p.token, Policy: p.policy, AllowPlain: f.plain}, f.cores, len(set.Examples))
+		}
+		consent := &consent{app: a, settle: shown.Clear, account: account, token: p.token, policy: p.policy, asking: &asking}
 		err := consent.run(ctx, edge.Config{
 			Remake: remake, Leaks: leaks, Account: account, AllowPlain: f.plain,
 			Agent: agent(a.Version), Token: p.token, Identity: key, Data: edge.Examples(set), CacheDir: cache, AcceptNotPrivate: f.notPrivate, Policy: p.policy,
 			Trainer: trainer, Known: listed, Base: own, Fetch: fetch,
 			Roster: func(round uint64, task [32]byte, proof *edge.RosterProof) {
 				if err := kept.keepRoster(round, task, proof); err != nil {
-					fmt.Fprintln(stderr, "note: who was in the shard could not be kept:", edge.Escape(err.Error(), false))
+					fmt.Fprintln(shown, "note: who was in the shard could not be kept:", edge.Escape(err.Error(), false))
 				}
 			},
 			Progress: func(e edge.Event) {
 				p.report.count(e)
-				printEdgeEvent(stderr, e)
+				shown.Show(e)
 			},
 		})
+		shown.Clear()
 		return p.report.ended(ctx, err, identity)
 	}
 	errs := make([]error, len(parts))
@@ -263,6 +278,7 @@ func runJoin(ctx context.Context, a *command.App, wheres []string, f joinFlags) 
 
 // count follows a device's events in one job.
 func (r *JoinReport) count(e edge.Event) {
+	r.Sent, r.Received = e.Up, e.Down
 	switch e.State {
 	case edge.Committed:
 		r.RoundsCommitted++
@@ -287,7 +303,7 @@ func (r *JoinReport) ended(ctx context.Context, err error, identity string) erro
 		err = fmt.Errorf("%w, on another machine or by another program: %s; give this one its own: --identity FILE", err, identity)
 	}
 	r.Reason = edge.Explain(err)
-	return err
+	return uninvited(err)
 }
 
 // emitParts reports what was given: of one job as it is, of several one after another.
@@ -303,15 +319,55 @@ func emitParts(a *command.App, parts []*part, errs []error) error {
 	err := errors.Join(errs...)
 	for i, p := range parts {
 		if errs[i] != nil && !a.JSON { // with --json what was given is given, however it ended
+			if p.report.Interrupted {
+				fmt.Fprintf(a.Stderr, "%s%s. What was sent stays in the sums that it is part of\n", p.prefix, p.report.given())
+			}
 			continue
 		}
 		if e := a.Emit(p.report, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%stook part in %d rounds (%d dropped, %d abandoned); the job ended: %s\n",
-				p.prefix, p.report.RoundsCommitted, p.report.RoundsDropped, p.report.RoundsAbandoned, p.report.Reason)
+			_, err := fmt.Fprintf(w, "%s%s; the job ended: %s\n", p.prefix, p.report.given(), p.report.Reason)
 			return err
 		}); e != nil {
 			return errors.Join(err, e)
 		}
+	}
+	return err
+}
+
+// tried is how long a round is tried before joining, beside what is fetched for it.
+const tried = time.Second
+
+// printQuote says what a round takes here, by a trial on made-up examples; nothing where that
+// cannot be tried.
+func printQuote(ctx context.Context, w io.Writer, cfg edge.Config, cores, examples int) {
+	q, err := edge.AskQuote(ctx, cfg, cores, tried)
+	if err != nil {
+		return // of what is wrong with the coordinator joining says more
+	}
+	fmt.Fprintf(w, "a round takes about %s of computing here, %s down, %s up and %s of memory; the base is %s, once (tried on made-up examples)\n",
+		spoken(time.Duration(q.Work(examples)*float64(time.Second))), terminal.Bytes(int64(q.Round.Down)), terminal.Bytes(int64(q.Round.Up)),
+		terminal.Bytes(q.Memory), terminal.Bytes(int64(q.Base)))
+}
+
+// given is what the device has done, in words.
+func (r *JoinReport) given() string {
+	return fmt.Sprintf("took part in %d rounds (%d dropped, %d abandoned), sent %s, received %s",
+		r.RoundsCommitted, r.RoundsDropped, r.RoundsAbandoned, terminal.Bytes(r.Sent), terminal.Bytes(r.Received))
+}
+
+// promised is how many rounds the job has that the data gave to last.
+func promised(account *edge.Account) uint64 {
+	if jobs := sortedJobs(account); len(jobs) > 0 {
+		return jobs[0].Promised
+	}
+	return 0
+}
+
+// uninvited says whom to ask, of an invitation that does not open the job.
+func uninvited(err error) error {
+	refused := new(edge.RefusedError)
+	if errors.As(err, &refused) && refused.Uninvited() {
+		return fmt.Errorf("your invitation was used, has ended, was taken back, or its token is not whole: ask whoever sent it for a new one (%w)", err)
 	}
 	return err
 }
@@ -364,32 +420,4 @@ func userPath(given string, dir func() (string, error), name string) (string, er
 		return "", err
 	}
 	return filepath.Join(d, name), nil
-}
-
-// printEdgeEvent writes what the owner of a device wants to see: not every
-// training step.
-func printEdgeEvent(w io.Writer, e edge.Event) {
-	if (e.State == edge.Training || e.State == edge.Fetching || e.State == edge.Uploading) && e.Done > 0 {
-		return
-	}
-	line := string(e.State)
-	switch {
-	case e.State == edge.Waiting && e.Text == "":
-		line += " for the next round"
-	case e.State == edge.Collecting && e.Text == "":
-		line = "waiting for the other devices of"
-	}
-	if e.Round > 0 {
-		line += fmt.Sprintf(" round %d", e.Round)
-	}
-	if e.Rank > 0 {
-		line += fmt.Sprintf(" rank %d", e.Rank)
-	}
-	if e.Text != "" {
-		line += ": " + e.Text
-	}
-	if e.State == edge.Backoff {
-		line += fmt.Sprintf("; again in %s", (time.Duration(e.Total) * time.Millisecond).Round(100*time.Millisecond))
-	}
-	fmt.Fprintln(w, edge.Escape(line, false))
 }

@@ -119,6 +119,8 @@ func TestConsentAtATerminal(t *testing.T) {
 	if !slices.ContainsFunc(sum, func(x int32) bool { return x != 0 }) {
 		t.Error("the update is all zeros")
 	}
+	// One line follows the round, with a bar of the job's rounds and what was moved.
+	c.says(`\[[#-]{16}\] \d+ of 5 rounds · .*sent [\d.]+ k?B`)
 	c.stop()
 	c.exit()
 	s.End()

@@ -31,12 +31,12 @@ func TestInterruptedJoin(t *testing.T) {
 	defer cancel(nil)
 	var out, said bytes.Buffer
 	args := []string{"join", "--json", "http://" + l.Addr().String(), "--data", data, "--identity", filepath.Join(folder, "id.pem"), "--cache", folder, "--accounts", folder}
-	code := run(ctx, args, strings.NewReader(""), &out, writerFunc(func(p []byte) (int, error) {
-		if strings.Contains(string(p), string(edge.Connecting)) {
+	code := run(ctx, args, strings.NewReader(""), writerFunc(func(p []byte) (int, error) {
+		if strings.Contains(string(p), string(edge.Connecting)) { // an event is a line of JSON
 			cancel(command.Interrupted{Signal: 2})
 		}
-		return said.Write(p)
-	}))
+		return out.Write(p)
+	}), &said)
 	if text := said.String(); code != 130 || !strings.Contains(text, "starling: interrupted after 0 rounds") || strings.Contains(text, "context canceled") {
 		t.Errorf("exit %d:\n%s", code, text)
 	}

@@ -21,6 +21,28 @@ function database(): Promise<IDBDatabase> {
   });
 }
 
+/** What a request in a transaction of its own comes to. */
+function asked<T>(db: IDBDatabase, mode: IDBTransactionMode, ask: (s: IDBObjectStore) => IDBRequest<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const work = db.transaction(stored, mode, { durability: "strict" });
+    const request = ask(work.objectStore(stored));
+    work.oncomplete = () => resolve(request.result);
+    work.onabort = work.onerror = () => reject(work.error ?? new Error("the data's account cannot be read or kept"));
+  });
+}
+
+/** The names of the files that have an account in this browser; none where it stores nothing. */
+export async function accountNames(): Promise<string[]> {
+  try {
+    const db = await database();
+    const names = await asked(db, "readonly", (s) => s.getAllKeys());
+    db.close();
+    return names.filter((name) => typeof name === "string");
+  } catch {
+    return [];
+  }
+}
+
 /** Undefined where this browser stores nothing, as in some private windows. Other hosts open accounts in their own way. */
 export async function openAccount(name: string): Promise<KeptAccount | undefined> {
   const { starlingAccount } = globalThis as { starlingAccount?: (name: string) => Promise<KeptAccount> };
@@ -49,8 +71,24 @@ export async function openAccount(name: string): Promise<KeptAccount | undefined
   };
 }
 
+/** Changes an account that is kept, while nobody takes part with the file: who does would write over it. */
+export async function changeAccount(name: string, change: (account: Uint8Array) => Promise<Uint8Array>): Promise<void> {
+  const run = async () => {
+    const kept = await openAccount(name);
+    if (!kept?.last) throw new Error("this file has no account here");
+    await kept.keep(await change(kept.last));
+  };
+  if (!globalThis.navigator?.locks) return run();
+  await navigator.locks.request(lockOf(name), { ifAvailable: true }, async (lock) => {
+    if (!lock) throw new Error("this file takes part now: stop it first");
+    await run();
+  });
+}
+
+const lockOf = (name: string) => `starling-account-${name}`;
+
 /** Runs while no other tab of this site takes part with the file: it waits for its turn. */
 export async function whileAlone(name: string, run: () => Promise<void>): Promise<void> {
-  if (globalThis.navigator?.locks) await navigator.locks.request(`starling-account-${name}`, run);
+  if (globalThis.navigator?.locks) await navigator.locks.request(lockOf(name), run);
   else await run();
 }

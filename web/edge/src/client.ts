@@ -83,6 +83,31 @@ export interface Given {
    */
   epsilon?: number;
   delta?: number;
+  /**
+   * Untrusted is Epsilon if everybody else lies, by the noise that this device added itself,
+   * and Bits the most that could then be told of the data; left out where it added none.
+   */
+  untrusted?: number;
+  bits?: number;
+  /** Up and Down are bytes sent and received. */
+  up?: number;
+  down?: number;
+  /** History is what had been given by when, the oldest first. */
+  history?: GivenBy[];
+  /** Forgotten tells that its owner has had the job forgotten: its name and history are gone. */
+  forgotten?: boolean;
+}
+
+/** GivenBy is what the data had given to a job by a moment. */
+export interface GivenBy {
+  /** seconds since 1970 */
+  at: number;
+  /** in which an update was handed over */
+  rounds: number;
+  /** bytes sent */
+  up: number;
+  /** bytes received */
+  down: number;
 }
 
 /**
@@ -96,6 +121,19 @@ export interface Prediction {
   label: string;
   /** Probability is a softmax, not calibrated. */
   probability: number;
+}
+
+/**
+ * Quote is what a round of a job takes on this device, tried before joining with made-up
+ * weights and examples.
+ */
+export interface Quote {
+  /** of one batch */
+  step_seconds: number;
+  /** once */
+  start_seconds: number;
+  /** of the training program, the base's weights included */
+  memory_bytes: number;
 }
 
 /**

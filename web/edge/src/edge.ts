@@ -1,5 +1,5 @@
 import type { Event } from "./event.js";
-import type { Given, Prediction, Preview } from "./client.js";
+import type { Given, Prediction, Preview, Quote } from "./client.js";
 import { PolicyRefusal, StarlingError } from "./errors.js";
 import { here, host, programAt, type Thread } from "./host.js";
 import { coordinatorOf, isElsewhere, needsFull } from "./job.js";
@@ -103,6 +103,8 @@ export interface JoinOptions {
 
 const mostCores = 4; // as many parts has a product
 
+const usualCores = () => Math.max(1, Math.min(mostCores, (globalThis.navigator?.hardwareConcurrency ?? 1) >> 1));
+
 /** A join that has come to its end. */
 export interface Joined {
   identity: Uint8Array;
@@ -175,6 +177,31 @@ export class Edge {
     return JSON.parse(await this.#ask((id) => ({ kind: "account", id, fileName }))) as { given: Given[]; kept: boolean };
   }
 
+  /** The names of all sources that have given something, as far as this browser remembers; see given. */
+  async sources(): Promise<string[]> {
+    return JSON.parse(await this.#ask((id) => ({ kind: "accounts", id }))) as string[];
+  }
+
+  /** What a source has given, by its name alone. */
+  async givenBy(fileName: string): Promise<Given[]> {
+    const { given } = JSON.parse(await this.#ask((id) => ({ kind: "account", id, fileName }))) as { given: Given[] };
+    return given;
+  }
+
+  /**
+   * Forgets what tells of a job in a source's account: its name, when, how many bytes. The
+   * numbers that protect the source stay, so that the job cannot ask for its rounds again.
+   */
+  async forget(fileName: string, job: string): Promise<void> {
+    await this.#ask((id) => ({ kind: "forget", id, fileName, job }));
+  }
+
+  /** Tries for a second what a round of a job takes in this page, with made-up weights and examples. Nobody joins by it. */
+  async quote({ url, token, cores }: Pick<JoinOptions, "url" | "token" | "cores">): Promise<Quote> {
+    const at = coordinatorOf(url), trial = { url: at.base, token: token ?? at.token, cores: cores ?? usualCores() };
+    return JSON.parse(await this.#ask((id) => ({ kind: "quote", id, trial }))) as Quote;
+  }
+
   /** What the model says that join has ended with: its labels, the likeliest first, a label of each word, or an answer. */
   async predict(input: Input, { untrained = false }: Trial = {}): Promise<Prediction[]> {
     return JSON.parse(await this.#ask((id) => ({ kind: "predict", id, input, untrained }))) as Prediction[];
@@ -191,7 +218,7 @@ export class Edge {
     if (this.#over) throw this.#over;
     const at = coordinatorOf(url);
     if (isElsewhere(at.base)) await needsFull(at.base, signal); // a socket does not say why it does not open
-    cores ??= Math.max(1, Math.min(mostCores, (globalThis.navigator?.hardwareConcurrency ?? 1) >> 1));
+    cores ??= usualCores();
     const options: WorkerJoin = { ...await gunzipped(source), url: at.base, token: token ?? at.token, identity, accept, cores };
     const unfollow = this.#follow(signal);
     try {

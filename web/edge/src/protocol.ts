@@ -95,6 +95,13 @@ export interface Decoder {
   decode(picture: Blob): Promise<{ width: number; height: number; pixels: Uint8Array }>;
 }
 
+/** What a round is tried with: the coordinator, and workers that compute. */
+export interface RoundTrial {
+  url: string;
+  token?: string;
+  cores: number;
+}
+
 /** A generated set: labelled invoices, digits, or words as they are said, which edge-full.wasm makes. */
 export type SampleKind = "texts" | "pictures" | "recordings";
 
@@ -104,6 +111,8 @@ export interface Client {
   preview(source: Source & Decoder): Promise<string>;
   sample(n: number, kind: SampleKind): Promise<string>;
   given(account: Uint8Array | undefined): Promise<string>;
+  forget(account: Uint8Array, id: string): Promise<Uint8Array>;
+  quote(options: RoundTrial): Promise<string>;
   join(
     options: WorkerJoin & Decoder & { account?: Uint8Array; keep?: (account: Uint8Array) => Promise<unknown> },
     on: (event: string, given?: string) => void,
@@ -118,6 +127,9 @@ export type ToWorker =
   | { kind: "preview"; id: number; source: Source }
   | { kind: "sample"; id: number; n: number; of: SampleKind }
   | { kind: "account"; id: number; fileName: string }
+  | { kind: "accounts"; id: number }
+  | { kind: "forget"; id: number; fileName: string; job: string }
+  | { kind: "quote"; id: number; trial: RoundTrial }
   | { kind: "predict"; id: number; input: Input; untrained: boolean }
   | { kind: "open"; id: number; model: Model }
   | { kind: "join"; options: WorkerJoin }

@@ -1,7 +1,7 @@
 // The edge runs here, away from the page's thread: the page stays
 // responsive while a step trains, and can end it by ending the worker.
 import "go-wasm-exec"; // sets globalThis.Go
-import { openAccount, whileAlone } from "./account.js";
+import { accountNames, changeAccount, openAccount, whileAlone } from "./account.js";
 import { StarlingError, type ErrorCode } from "./errors.js";
 import { unfilter } from "./filter.js";
 import type { Given } from "./client.js";
@@ -87,6 +87,9 @@ async function answer(message: ToWorker): Promise<void> {
     case "preview":
     case "sample":
     case "account":
+    case "accounts":
+    case "forget":
+    case "quote":
     case "open":
     case "predict": {
       try {
@@ -113,6 +116,12 @@ async function asked(ready: Client, question: Question): Promise<string> {
       const account = await openAccount(question.fileName);
       return `{"given":${await ready.given(account?.last)},"kept":${account !== undefined}}`;
     }
+    case "accounts":
+      return JSON.stringify(await accountNames());
+    case "forget":
+      return changeAccount(question.fileName, (account) => ready.forget(account, question.job)).then(() => "null");
+    case "quote":
+      return ready.quote(question.trial);
     case "open":
       return ready.open(question.model).then(() => "null");
     case "predict":

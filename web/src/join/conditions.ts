@@ -6,9 +6,12 @@ interface Connection extends EventTarget { saveData?: boolean; type?: string }
 
 const hints = navigator as Navigator & { getBattery?(): Promise<Battery>; connection?: Connection };
 
+/** What a device may be told to wait for. */
+export type Hindrance = "charging" | "unmetered";
+
 export interface Conditions {
-  /** Why it must not work now; "" where it may. */
-  hindrance(): string;
+  /** What it must wait for now; "" where it may work. */
+  hindrance(): Hindrance | "";
 }
 
 /** Offers what the browser tells and calls changed whenever an answer may differ. */
@@ -26,9 +29,9 @@ export async function watchConditions(
   connection?.addEventListener("change", changed);
   return {
     hindrance() {
-      if (battery && wanted("charging") && !battery.charging) return "waiting until this device charges";
+      if (battery && wanted("charging") && !battery.charging) return "charging";
       if (connection && wanted("unmetered") && (connection.saveData || connection.type === "cellular")) {
-        return "waiting for a network that is not metered";
+        return "unmetered";
       }
       return "";
     },

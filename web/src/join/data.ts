@@ -1,13 +1,14 @@
 // The visitor's data: picked, looked at, held to the job's classes. It stays in this page.
-import { mostData, tooLarge, type Edge, type FileSource, type Preview, type Row, type Source } from "../../edge/src/index.js";
+import { mostData, type Edge, type FileSource, type Preview, type Row, type Source } from "../../edge/src/index.js";
 import type { About } from "../api.js";
-import { brief, byId, element, message, say, show } from "../dom.js";
-import { count } from "../format.js";
+import { brief, byId, element, message, say, show, Sorry } from "../dom.js";
+import { listed, t, type Text, type Told } from "../language/language.js";
 import { sampleLabels } from "../sample.js";
 import { columnsOf, guess } from "./file.js";
+import { bytes } from "./amounts.js";
 import { forgetClips, loadSound, offerMicrophone, refuseShort, waveform } from "./hearing.js";
 import { forgetQuestion, labelled, sorts, type Labelled, type Sort } from "./picked.js";
-import { holds, wordsOf } from "./tasks.js";
+import { counted, holds, wordsOf } from "./tasks.js";
 
 interface Surroundings {
   about(): About | undefined;
@@ -64,12 +65,12 @@ export function describeData(about: About): void {
   const sort = sortOf(about);
   byId<HTMLInputElement>("file").accept = words.accept;
   byId<HTMLInputElement>("file").multiple = sort !== undefined;
-  say("file-name", sort ? `Choose ${sort.many}` : "Choose a file");
+  say("file-name", sort ? t(`data.${sort.kind}`) : t("data.file"));
   show("folder-button", sort !== undefined && "webkitdirectory" in HTMLInputElement.prototype);
   show("microphone-open", words.kind === "recordings");
   say("formats-text", words.formats);
   show("template", words.template !== undefined);
-  say("head-label", words.head[0]);
+  say("head-label", words.head[0] ?? "");
   say("head-text", words.head[1]);
   show("sample", about.sample !== undefined || sampleOf(about) !== undefined);
 }
@@ -92,7 +93,7 @@ async function picked(files: File[]): Promise<void> {
   items = [];
   await look(first, async (table) => {
     file = table;
-    say("data-state", `Reading ${table.name}…`);
+    say("data-state", t("data.reading", { file: table.name }));
     const kind = wordsOf(about)?.kind;
     const columns = kind === "texts" || kind === "unlabelled" ? await columnsOf(table, table.name) : [];
     const bytes = await whole(table);
@@ -105,7 +106,7 @@ async function picked(files: File[]): Promise<void> {
 }
 
 async function whole(table: File): Promise<Uint8Array> {
-  if (table.size > mostData) throw tooLarge(table.name);
+  if (table.size > mostData) throw new Sorry(t("data.too.large", { file: table.name, most: bytes(mostData) }));
   return new Uint8Array(await table.arrayBuffer());
 }
 
@@ -114,11 +115,11 @@ async function pickedItems(sort: Sort, files: File[], about: About): Promise<voi
   await look(files, async () => {
     const found = await labelled(sort, files, about.labels, (text) => say("data-state", text));
     if (!found) return undefined;
-    if (!found.items.length) throw new Error(`no ${sort.many} are among these files${sort === sorts.recordings ? ": want .wav or .flac" : ""}`);
-    if (found.others) say("left-out", `${count(found.others, `file is no ${sort.one} and is`, `files are no ${sort.many} and are`)} left out.`);
+    if (!found.items.length) throw new Sorry(t(`data.no.${sort.kind}`));
+    if (found.others) say("left-out", t(`data.left.out.${sort.kind}`, { n: found.others }));
     items = [...items, ...found.items];
     folder = found.folder;
-    say("pictures-forget", `Choose other ${sort.many}`);
+    say("pictures-forget", t(`data.others.${sort.kind}`));
     show("pictures-forget", true);
     return chosen(about);
   });
@@ -128,7 +129,7 @@ async function pickedItems(sort: Sort, files: File[], about: About): Promise<voi
 function chosen(about: About): Source | undefined {
   const all = [...items, ...clips], sort = sortOf(about);
   if (!sort || !all.length) return undefined;
-  const fileName = folder || sort.many; // what their account goes by
+  const fileName = folder || sort.kind; // what their account goes by
   if (sort === sorts.recordings) return { fileName, recordings: all.map(({ file: recording, ...of }) => ({ ...of, recording })) };
   return { fileName, pictures: all.map(({ file: picture, ...of }) => ({ ...of, picture })) };
 }
@@ -182,23 +183,26 @@ function check(source: Source, preview: Preview): void {
   const about = page.about();
   const words = about && wordsOf(about);
   if (!about || !words) return;
-  if (preview.kind !== words.kind && preview.kind !== words.also) throw new Error(`This holds ${holds[preview.kind] ?? "something else"}; the job trains on ${holds[words.kind]}.`);
+  if (preview.kind !== words.kind && preview.kind !== words.also) throw new Sorry(t("data.other.kind", { found: holds(preview.kind), wanted: holds(words.kind) }));
   refuseShort(about, source, preview);
   const unknown = preview.labels.filter((l) => !about.labels.includes(l.name));
   if (!unknown.length || !about.labels.length) return;
-  const again = words.kind === "texts" ? "choose another label column, or another file" : "choose other data";
-  throw new Error(`${unknown.slice(0, 3).map((l) => `“${brief(l.name, 60)}”`).join(", ")} ${unknown.length === 1 ? "is" : "are"} not among this job's classes: ${again}`);
+  const said = { n: unknown.length, labels: listed(unknown.slice(0, 3).map((l) => `“${brief(l.name, 60)}”`), ", ") };
+  throw new Sorry(words.kind === "texts" ? t("data.unknown.columns", said) : t("data.unknown", said));
 }
 
 function paint(source: Source, preview: Preview): void {
   const about = page.about();
   const words = about && wordsOf(about);
-  const bare = words?.head[0] === "";
+  const bare = words !== undefined && !words.head[0];
   byId("head-label").hidden = bare;
   byId("rows").replaceChildren(...preview.rows.map((r) => element("tr", {}, ...(bare ? [] : [element("td", {}, r.label)]), element("td", {}, shown(r)))));
-  const where = about && sortOf(about)?.many === source.fileName ? "" : ` in ${source.fileName}`;
-  say("data-state", `${count(preview.examples, words?.one ?? "example", words?.many)}${where}` +
-    (preview.labels.length ? `: ${preview.labels.slice(0, 8).map((l) => `${brief(l.name, 60)} × ${l.count}`).join(", ")}${preview.labels.length > 8 ? ", …" : ""}` : ""));
+  const found = {
+    examples: counted(about, preview.examples),
+    where: about && sortOf(about)?.kind === source.fileName ? listed([]) : t("data.in", { file: source.fileName }),
+  };
+  const labels: Text[] = preview.labels.slice(0, 8).map((l): Told => listed([brief(l.name, 60), ` × ${l.count}`]));
+  say("data-state", labels.length ? t("data.found.labels", { ...found, labels: listed([...labels, ...(preview.labels.length > 8 ? ["…"] : [])], ", ") }) : t("data.found", found));
   show("preview", !clips.length || items.length > 0); // clips stand in a list of their own
 }
 
@@ -207,7 +211,7 @@ function shown({ text, picture, sound, label }: Row): Node | string {
   if (sound) return waveform(sound, label);
   if (!picture) return text;
   const { width, height, pixels } = picture;
-  const canvas = element("canvas", { width: String(width), height: String(height), role: "img", "aria-label": `A picture of ${label}` });
+  const canvas = element("canvas", { width: String(width), height: String(height), role: "img", "aria-label": t("data.picture.of", { label }) });
   canvas.getContext("2d")?.putImageData(new ImageData(Uint8ClampedArray.from(atob(pixels), (c) => c.charCodeAt(0)), width, height), 0, 0);
   return canvas;
 }
@@ -228,10 +232,10 @@ async function sampled(): Promise<void> {
   const kind = about && sampleOf(about);
   if (!about) return;
   if (about.sample) {
-    say("data-state", "Fetching the sample…");
+    say("data-state", t("data.sample.fetching"));
     try {
       const response = await fetch("v1/sample");
-      if (!response.ok) throw new Error(`the coordinator answers ${response.status}`);
+      if (!response.ok) throw new Sorry(t("data.server", { code: String(response.status) }));
       await picked([new File([await response.arrayBuffer()], about.sample)]);
     } catch (error) {
       await look(about, () => Promise.reject(error));
@@ -244,7 +248,7 @@ async function sampled(): Promise<void> {
     show("pictures-forget", false);
     show("columns", false);
     await look(kind, async () => {
-      say("data-state", "Making a sample…");
+      say("data-state", t("data.sample.making"));
       return { ...await (await page.client()).sample(kind), unlabelled: wordsOf(about)?.kind === "unlabelled" };
     });
   }

@@ -2,7 +2,8 @@
 // is fetched by jobs of recordings alone.
 import type { Preview, Sound, Source } from "../../edge/src/index.js";
 import type { About } from "../api.js";
-import { byId, message, say, show } from "../dom.js";
+import { byId, message, say, show, Sorry } from "../dom.js";
+import { number, t, Told, type Text } from "../language/language.js";
 import type { Labelled } from "./picked.js";
 import type * as Module from "./sound.js";
 
@@ -31,7 +32,7 @@ export const waveform = (sound: Sound, label: string): Node => {
 /** Opens the microphone, which asks for it, and takes what is said; changed is called with all that is kept of it. */
 export async function offerMicrophone(about: About, changed: (clips: Labelled[]) => void): Promise<void> {
   const at = byId("microphone");
-  say("microphone-state", "Asking for the microphone…");
+  say("microphone-state", t("sound.asking"));
   byId("microphone-state").classList.remove("failed");
   try {
     const sound = await loadSound();
@@ -60,8 +61,8 @@ export const closeMicrophone = (): void => panel?.close();
 export const forgetClips = (): void => panel?.forget();
 
 /** One thing that is said, as a WAV file; told says what to do. */
-export async function listenOnce(of: About["sound"], told: (text: string) => void): Promise<Blob> {
-  told("Asking for the microphone…");
+export async function listenOnce(of: About["sound"], told: (text: Text) => void): Promise<Blob> {
+  told(t("sound.asking"));
   return (await loadSound()).listenOnce(of, recorder(), told);
 }
 
@@ -74,5 +75,6 @@ export function refuseShort(about: About, source: Source, { shortest }: Preview)
   const least = about.sound.least / about.sound.rate;
   if (shortest.seconds >= least) return;
   const name = source.recordings[shortest.at]?.name ?? "a recording";
-  throw new Error(`${name} lasts ${shortest.seconds.toFixed(3)} s, and this job's model hears nothing shorter than ${least.toFixed(3)} s: leave it out, or record it again`);
+  const lasting = (seconds: number) => new Told(() => number(seconds, { style: "unit", unit: "second", unitDisplay: "short", minimumFractionDigits: 3, maximumFractionDigits: 3 }));
+  throw new Sorry(t("sound.short", { file: name, time: lasting(shortest.seconds), least: lasting(least) }));
 }

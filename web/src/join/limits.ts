@@ -2,6 +2,7 @@
 // accepted one by one or not at all.
 import type { Participation, PolicyError } from "../../edge/src/index.js";
 import { byId, element, show } from "../dom.js";
+import { t } from "../language/language.js";
 
 let shown = "";
 
@@ -24,7 +25,7 @@ function row(l: PolicyError, i: number): HTMLElement {
   const box = element("input", { type: "checkbox", id: `limit-${i}`, "aria-describedby": `why-${i}` });
   box.addEventListener("change", ready);
   return element("li", {}, box, element("label", { for: box.id }, element("b", {}, `${l.what[0]?.toUpperCase()}${l.what.slice(1)}.`),
-    ` This device's limit: ${l.want}.`), element("p", { id: `why-${i}`, class: "soft small" }, `${l.why}.`));
+    " ", t("limits.own", { limit: l.want })), element("p", { id: `why-${i}`, class: "soft small" }, `${l.why}.`));
 }
 
 function ready(): void {

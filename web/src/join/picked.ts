@@ -1,8 +1,8 @@
 // Picked pictures and recordings: their labels are the folders that they lie in, or one
 // that is chosen for all of them. Each picture is opened once before it is taken, and each
 // recording by the preview: none is left out in silence.
-import { byId, element, say, show } from "../dom.js";
-import { count } from "../format.js";
+import { byId, element, say, show, Sorry } from "../dom.js";
+import { t, type Text } from "../language/language.js";
 
 /** One that was picked, or recorded. */
 export interface Labelled {
@@ -14,10 +14,7 @@ export interface Labelled {
 
 /** What a job's files are where each is an example by itself. */
 export interface Sort {
-  one: string;
-  many: string;
-  /** Behind what number of them. */
-  asks(n: number): string;
+  kind: "pictures" | "recordings";
   is(file: File): boolean;
   /** Whether this browser opens it. */
   opens(file: File): Promise<boolean>;
@@ -26,7 +23,7 @@ export interface Sort {
 /** Sorts by the kind of data, as in TaskWords. */
 export const sorts: Record<string, Sort> = {
   pictures: {
-    one: "picture", many: "pictures", asks: (n) => `what ${n === 1 ? "does it" : "do they"} show?`,
+    kind: "pictures",
     is: (file) => file.type.startsWith("image/"),
     async opens(file) {
       const bitmap = await createImageBitmap(file).catch(() => undefined);
@@ -35,7 +32,7 @@ export const sorts: Record<string, Sort> = {
     },
   },
   recordings: {
-    one: "recording", many: "recordings", asks: (n) => `what is heard in ${n === 1 ? "it" : "them"}?`,
+    kind: "recordings",
     // A data set of words has a folder of noise beside them.
     is: (file) => /\.(wav|wave|flac)$/i.test(file.name) && place(file) !== "_background_noise_",
     opens: async () => true, // the device itself decodes it
@@ -46,10 +43,10 @@ export const sorts: Record<string, Sort> = {
 const place = (file: File) => file.webkitRelativePath.split("/").slice(1, -1).at(-1) ?? "";
 
 /** Refuses what the browser does not open, by its name. */
-async function opened(sort: Sort, files: File[], told: (text: string) => void): Promise<void> {
+async function opened(sort: Sort, files: File[], told: (text: Text) => void): Promise<void> {
   for (const [i, file] of files.entries()) {
-    told(`Reading ${sort.one} ${i + 1} of ${files.length}…`);
-    if (!(await sort.opens(file))) throw new Error(`this browser does not read ${file.name} as a ${sort.one}: leave it out, or save it as PNG or JPEG`);
+    told(t(`data.reading.${sort.kind}`, { i: i + 1, n: files.length }));
+    if (!(await sort.opens(file))) throw new Sorry(t("data.unopened", { file: file.name }));
   }
 }
 
@@ -65,7 +62,7 @@ export interface Chosen {
  * Gives picked files with their labels, asking for one where they do not lie in
  * folders; undefined where others were picked before an answer.
  */
-export async function labelled(sort: Sort, files: File[], labels: string[], told: (text: string) => void): Promise<Chosen | undefined> {
+export async function labelled(sort: Sort, files: File[], labels: string[], told: (text: Text) => void): Promise<Chosen | undefined> {
   const all = files.filter(sort.is);
   await opened(sort, all, told);
   const folder = all[0]?.webkitRelativePath.split("/")[0] ?? "";
@@ -74,7 +71,7 @@ export async function labelled(sort: Sort, files: File[], labels: string[], told
   const of = (file: File, label: string): Labelled => ({ label, file, name: file.webkitRelativePath || file.name });
   if (inFolders.length === all.length) return { folder, items: all.map((f) => of(f, place(f))), others };
   if (inFolders.length) {
-    throw new Error(`${count(all.length - inFolders.length, `${sort.one} lies`, `${sort.many} lie`)} in no folder of a class: put each in one that is named by its class`);
+    throw new Sorry(t(`data.no.folder.${sort.kind}`, { n: all.length - inFolders.length }));
   }
   const label = await ask(sort, all.length, labels, told);
   return label === undefined ? undefined : { folder, items: all.map((f) => of(f, label)), others };
@@ -83,13 +80,13 @@ export async function labelled(sort: Sort, files: File[], labels: string[], told
 let asking: AbortController | undefined;
 
 /** Asks what files are of; undefined where something else was picked before an answer. */
-function ask(sort: Sort, n: number, labels: string[], told: (text: string) => void): Promise<string | undefined> {
+function ask(sort: Sort, n: number, labels: string[], told: (text: Text) => void): Promise<string | undefined> {
   forgetQuestion();
   const { signal } = asking = new AbortController();
   told("");
-  say("naming-text", `${count(n, sort.one, sort.many)}: ${sort.asks(n)}`);
+  say("naming-text", t(`data.naming.${sort.kind}`, { n }));
   const select = byId<HTMLSelectElement>("naming-label");
-  select.replaceChildren(element("option", { value: "" }, "Choose a class"), ...labels.map((l) => element("option", { value: l }, l)));
+  select.replaceChildren(element("option", { value: "" }, t("data.naming.choose")), ...labels.map((l) => element("option", { value: l }, l)));
   show("naming", true);
   byId("naming").scrollIntoView({ block: "center" }); // not below the bar with Join
   select.focus({ preventScroll: true });

@@ -1,41 +1,48 @@
 // What joining means, for somebody who knows nothing of it: what leaves, what it costs, how
-// to stop and what stays behind. Epsilon and delta stand one step below, in format.given.
+// to stop and what stays behind. Epsilon and delta stand one step below, in given.
+import type { Quote } from "../../edge/src/index.js";
 import type { About, Guarantee } from "../api.js";
-import { bytes, weakFrom } from "../format.js";
+import { weakFrom } from "../format.js";
+import { number, t, Told } from "../language/language.js";
+import { bytes, duration } from "./amounts.js";
 
 /** What a visit fetches beside the base: this page and the program that trains. */
 const programBytes = 1.13e6;
 
 /** What is fetched once. */
-export const download = (a: About) => `about ${bytes(a.base_bytes + programBytes)}`;
+export const download = (a: About): Told => bytes(a.base_bytes + programBytes);
 
 /** Three lines of at most sixty words together; the test counts them and how hard they read. */
-export function plain(a: About): [leaves: string, costs: string, stop: string] {
-  return [leaves(a), `Loads ${download(a)}, then more each round; training takes power and memory.`,
-    "Stop anytime; what you sent stays in the model."];
+export function plain(a: About, tried?: Tried): [leaves: Told, costs: Told, stop: Told] {
+  return [a.private ? t("plain.leaves", { n: a.shard_floor, noise: noise(a) }) : t("plain.open"), costs(a, tried), t("plain.stop")];
 }
 
-function leaves(a: About): string {
-  if (!a.private) return "Your data stays here, but what leaves can tell of it. Choose data that anybody may see.";
-  return `Your data stays here. Masked updates leave, readable only as sums of ${a.shard_floor} or more devices. ${noise(a)}`;
+/** What a round took in this page, on made-up examples, and how many examples there are. */
+export interface Tried { quote: Quote; examples: number }
+
+function costs(a: About, tried?: Tried): Told {
+  const { round } = a;
+  if (!round) return t("plain.costs", { download: t("about", { amount: download(a) }) });
+  const moved = bytes(round.up + round.down);
+  if (!tried) return t("plain.costs.untried", { download: download(a), moved });
+  const own = round.epochs ? Math.min(round.steps, round.epochs * Math.ceil(tried.examples / round.batch)) : round.steps;
+  return t("plain.costs.tried", { download: download(a), moved, time: duration(Math.max(1, own * tried.quote.step_seconds)), memory: bytes(tried.quote.memory_bytes) });
 }
 
 /** What the noise is worth, as odds: the promise that holds against most, where it is worth being called one. */
-function noise(a: About): string {
-  const who = a.protects === "provider" ? "somebody in your file" : "you";
-  const surer = (g: Guarantee) => `nobody gets over ${times(g.epsilon)} times surer that ${who} took part`;
-  const promised = a.visible ?? a.delivered;
-  if (worth(a.untrusted) && !a.simulated) return `Devices add noise: even if the operator adds none, ${surer(a.untrusted)}.`;
-  if (worth(promised) && !a.simulated) return `If the operator keeps its word, ${surer(promised)}.`;
-  return `Do not count on noise to hide that ${who} took part.`;
+function noise(a: About): Told {
+  const who = a.protects === "provider" ? "provider" : "you", promised = a.visible ?? a.delivered;
+  if (worth(a.untrusted) && !a.simulated) return t(`plain.own.${who}`, { times: times(a.untrusted.epsilon) });
+  if (worth(promised) && !a.simulated) return t(`plain.promised.${who}`, { times: times(promised.epsilon) });
+  return t(`plain.weak.${who}`);
 }
 
 const worth = (g: Guarantee | undefined): g is Guarantee => g !== undefined && g.epsilon > 0 && g.epsilon <= weakFrom;
 
 /** The factor of an epsilon, rounded up to what can be said: never less than is so. */
-function times(epsilon: number): string {
+function times(epsilon: number): Told {
   const factor = Math.exp(epsilon);
-  if (factor < 10) return String(Math.ceil(factor * 10) / 10);
   const unit = 10 ** (Math.floor(Math.log10(factor)) - 1);
-  return (Math.ceil(factor / unit) * unit).toLocaleString("en");
+  const up = factor < 10 ? Math.ceil(factor * 10) / 10 : Math.ceil(factor / unit) * unit;
+  return new Told(() => number(up));
 }

@@ -154,7 +154,7 @@ export class Panel {
       this.#tell(`Recorded “${label}”.`);
       this.#changed(this.#kept());
     } catch (error) {
-      this.#tell(message(error), true);
+      this.#tell(`${message(error)}`, true);
     }
     this.#recording = false;
     this.#record.textContent = "Record";

@@ -1,84 +1,74 @@
-// What each of a job's tasks asks of a visitor's data, in words.
+// What each of a job's tasks asks of a visitor's data.
 import type { About } from "../api.js";
+import { maybe, t, type Told } from "../language/language.js";
 
 export interface TaskWords {
-  /** What the job's model learns, behind "teach a model to"; classes are counted behind it. */
-  teaches: string;
   /** Preview.kind of the data it trains on. */
   kind: string;
   /** What it may be beside that. */
   also?: string;
-  /** What one example is called, and many. */
-  one: string;
-  many: string;
+  /** So many examples. */
+  counted(n: number): Told;
   /** Which files it reads. */
-  formats: string;
-  /** Heads of the preview's columns. */
-  head: [string, string];
+  formats: Told;
+  /** Heads of the preview's columns; a first one that is left out is no column. */
+  head: [first: Told | undefined, second: Told];
   /** Ends of the names of files that can be picked. */
   accept: string;
   /** A file to fill in: its name and text. */
   template?(labels: string[]): [name: string, text: string];
 }
 
-const lines = ".jsonl,.ndjson,.gz";
+const lines = ".jsonl,.ndjson,.gz", unlabelled = ".txt,.csv,.jsonl,.ndjson,.gz";
 
-const questions = {
-  kind: "questions", one: "question", many: "questions", head: ["Answer", "Question and document"], accept: lines,
-  formats: "JSON Lines, one document a line: its text, or its words with boxes, and a question with its answers; also .gz.",
-  template: () => ["example.jsonl", `${JSON.stringify({ text: "Corner Shop, 3 May 2024, total 9.00", question: "total", answers: ["9.00"] })}\n${
-    JSON.stringify({ words: ["Total", "12.50"], boxes: [[90, 700, 180, 730], [600, 700, 700, 730]], question: "total", answers: ["12.50"] })}\n`],
-} satisfies Partial<TaskWords>;
+const examples = (n: number) => t("n.examples", { n }), texts = (n: number) => t("n.texts", { n });
+const pictures = (n: number) => t("n.pictures", { n });
+
+/** Lines of JSON. */
+const json = (...rows: object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+
+const questions: TaskWords = {
+  kind: "questions", counted: (n) => t("n.questions", { n }), head: [t("head.answer"), t("head.question")], accept: lines, formats: t("formats.questions"),
+  template: () => ["example.jsonl", json({ text: "Corner Shop, 3 May 2024, total 9.00", question: "total", answers: ["9.00"] },
+    { words: ["Total", "12.50"], boxes: [[90, 700, 180, 730], [600, 700, 700, 730]], question: "total", answers: ["12.50"] })],
+};
 
 const known: Record<string, TaskWords> = {
   classify: {
-    teaches: "sort texts into", kind: "texts", one: "example", many: "examples", head: ["Label", "Text"], accept: ".tsv,.csv,.txt,.jsonl,.ndjson,.gz",
-    formats: "CSV or JSON Lines with a text and a label, or lines of label, tab, text; also .gz.",
-    template: (labels) => ["example.tsv", labels.map((l) => `${l}\ta text that belongs to ${l}\n`).join("")],
+    kind: "texts", counted: examples, head: [t("head.label"), t("head.text")], accept: ".tsv,.csv,.txt,.jsonl,.ndjson,.gz", formats: t("formats.classify"),
+    template: (labels) => ["example.tsv", labels.map((l) => `${l}\t${t("template.text", { label: l })}\n`).join("")],
   },
   multilabel: {
-    teaches: "give texts any number of labels, of", kind: "lists", one: "text", many: "texts", head: ["Labels", "Text"], accept: lines,
-    formats: "JSON Lines with a text and a list of labels; also .gz.",
-    template: (labels) => ["example.jsonl", `${JSON.stringify({ text: "a text that both belong to", labels: labels.slice(0, 2) })}\n${
-      JSON.stringify({ text: "a text that none belongs to", labels: [] })}\n`],
+    kind: "lists", counted: texts, head: [t("head.labels"), t("head.text")], accept: lines, formats: t("formats.multilabel"),
+    template: (labels) => ["example.jsonl", json({ text: `${t("template.both")}`, labels: labels.slice(0, 2) }, { text: `${t("template.none")}`, labels: [] })],
   },
   tag: {
-    teaches: "label words with", kind: "words", one: "text", many: "texts", head: ["", "Words with their labels"], accept: lines,
-    formats: "JSON Lines with words and as many tags; also .gz.",
-    template: (labels) => ["example.jsonl", labels.map((l) => `${JSON.stringify({ words: ["a", "word"], tags: [labels.includes("O") ? "O" : l, l] })}\n`).join("")],
+    kind: "words", counted: texts, head: [undefined, t("head.words")], accept: lines, formats: t("formats.tag"),
+    template: (labels) => ["example.jsonl", json(...labels.map((l) => ({ words: ["a", "word"], tags: [labels.includes("O") ? "O" : l, l] })))],
   },
-  image: {
-    teaches: "sort pictures into", kind: "pictures", one: "picture", many: "pictures", head: ["Label", "Picture"], accept: "image/*,.csv,.gz",
-    formats: "Pictures that this browser shows (PNG, JPEG, …): a folder with one folder for each class, or those of one class at a time; or CSV of pixels with a label.",
-  },
+  image: { kind: "pictures", counted: pictures, head: [t("head.label"), t("head.picture")], accept: "image/*,.csv,.gz", formats: t("formats.image") },
   listen: {
-    teaches: "sort recordings into", kind: "recordings", one: "recording", many: "recordings", head: ["Label", "Recording"], accept: ".wav,.wave,.flac,audio/wav,audio/flac",
-    formats: "WAV or FLAC: a folder with one folder for each class, or those of one class at a time; or what you say into this device's microphone.",
+    kind: "recordings", counted: (n) => t("n.recordings", { n }), head: [t("head.label"), t("head.recording")], accept: ".wav,.wave,.flac,audio/wav,audio/flac",
+    formats: t("formats.listen"),
   },
-  span: { teaches: "find answers in documents", ...questions },
-  pretrain: {
-    teaches: "tell the masked words of texts", kind: "unlabelled", one: "text", many: "texts", head: ["", "Text"], accept: ".txt,.csv,.jsonl,.ndjson,.gz",
-    formats: "Texts without labels: one a line, or CSV or JSON Lines with a text; also .gz.",
-  },
+  span: questions,
+  answer: questions,
+  pretrain: { kind: "unlabelled", counted: texts, head: [undefined, t("head.text")], accept: unlabelled, formats: t("formats.pretrain") },
   causal: {
-    teaches: "write texts on", kind: "unlabelled", also: "prompts", one: "text", many: "texts", head: ["", "Text"], accept: ".txt,.csv,.jsonl,.ndjson,.gz",
-    formats: "JSON Lines with a prompt and its completion; or texts without labels, one a line, or CSV or JSON Lines with a text; also .gz.",
-    template: () => ["example.jsonl", `${JSON.stringify({ prompt: "what somebody asks", completion: "what is to be answered" })}\n`],
+    kind: "unlabelled", also: "prompts", counted: texts, head: [undefined, t("head.text")], accept: unlabelled, formats: t("formats.causal"),
+    template: () => ["example.jsonl", json({ prompt: `${t("template.prompt")}`, completion: `${t("template.completion")}` })],
   },
-  answer: { teaches: "answer questions about documents", ...questions },
 };
 
 /** The words of a job's task; undefined for one that this page does not know. */
 export const wordsOf = (about: About): TaskWords | undefined => Object.hasOwn(known, about.task) ? known[about.task] : undefined;
 
+/** How many of the task's examples these are. */
+export const counted = (about: About | undefined, n: number): Told => (about && wordsOf(about)?.counted(n)) ?? examples(n);
+
+/** What the job's model learns, and in how many rounds. */
+export const teaches = (about: About): Told => (wordsOf(about) && maybe(`teaches.${about.task}`, { n: about.labels.length, rounds: t("n.rounds", { n: about.rounds }) }))
+  ?? t("teaches.unknown", { rounds: t("n.rounds", { n: about.rounds }) });
+
 /** What a file holds, by Preview.kind, where it is not what the job trains on. */
-export const holds: Record<string, string> = {
-  texts: "texts with a label each",
-  lists: "texts with lists of labels",
-  unlabelled: "texts without a label",
-  prompts: "prompts with completions",
-  words: "words with a label each",
-  questions: "questions about documents",
-  pictures: "pictures",
-  recordings: "recordings",
-};
+export const holds = (kind: string): Told => maybe(`holds.${kind}`) ?? t("holds.other");

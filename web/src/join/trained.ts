@@ -3,7 +3,8 @@
 import type { Edge, Input, Model, Participation, Prediction, Trial } from "../../edge/src/index.js";
 import type { About } from "../api.js";
 import { byId, element, message, say, show } from "../dom.js";
-import { bytes, count, percent } from "../format.js";
+import { date, t, type Text, type Told } from "../language/language.js";
+import { bytes, percent, rounds } from "./amounts.js";
 import { listenOnce, soundOf } from "./hearing.js";
 import { forgetModel, keepModel, keptModels, type KeptModel } from "./shelf.js";
 
@@ -23,23 +24,23 @@ export function offerShelf(load: () => Promise<Edge>): void {
 /** Offers the model of a participation that has one, and keeps it. */
 export function offerModel(p: Participation, about: About | undefined): void {
   if (!p.model || shown?.model === p.model) return;
-  const job = about?.job ?? "This job", task = about?.task ?? "classify";
+  const job = about?.job ?? `${t("trained.this")}`, task = about?.task ?? "classify";
   const { model } = p, id = about?.id, sound = about?.sound;
-  offer("The model you helped to make", { job, id, task, sound, model, predict: (input, trial) => p.predict(input, trial) });
+  offer(t("trained.title"), { job, id, task, sound, model, predict: (input, trial) => p.predict(input, trial) });
   say("trained-kept", "");
   void keepModel({ job, id, task, sound, at: Date.now(), model }).then((kept) => {
-    say("trained-kept", kept ? "It is kept in this browser, also when the page is closed." : "This browser keeps nothing: download it before you close the page.");
+    say("trained-kept", kept ? t("trained.kept") : t("trained.unkept"));
     show("forget", kept);
   });
 }
 
-function offer(title: string, of: NonNullable<typeof shown>): void {
+function offer(title: Told, of: NonNullable<typeof shown>): void {
   const { job, task, model } = shown = of;
   show("trained", true);
   say("trained-title", title);
-  say("trained-what", `${job}, after ${count(model.version, "round")}` +
-    `${model.rank ? `, adapter of rank ${model.rank}` : ", its head alone"}. It runs in this page: what you try it on goes nowhere.`);
-  say("archive", `Download the adapter (${bytes(model.archive.length)})`);
+  const after = { job, rounds: rounds(model.version) };
+  say("trained-what", model.rank ? t("trained.what", { ...after, rank: model.rank }) : t("trained.head", after));
+  say("archive", t("trained.download", { size: bytes(model.archive.length) }));
   const reads = task !== "image" && task !== "listen";
   show("try-text-part", reads);
   show("try-question-part", task === "span");
@@ -48,8 +49,8 @@ function offer(title: string, of: NonNullable<typeof shown>): void {
   show("try-button", reads);
   byId<HTMLTextAreaElement>("try-text").required = reads;
   byId<HTMLInputElement>("try-question").required = task === "span";
-  say("try-text-name", task === "span" ? "A document's text" : "A text to label");
-  say("try-button", task === "span" ? "Find the answer" : "Label it");
+  say("try-text-name", task === "span" ? t("trained.document") : t("trained.text"));
+  say("try-button", task === "span" ? t("trained.find") : t("trained.label"));
   say("try-state", "");
   clearResult();
   void paintShelf();
@@ -68,32 +69,31 @@ async function paintShelf(): Promise<void> {
 }
 
 function row(k: KeptModel): HTMLElement {
-  const act = (text: string, run: () => void) => {
-    const button = element("button", { type: "button", class: "quiet small", "aria-label": `${text}: ${k.job}` }, text);
+  const act = (text: Told, run: () => void) => {
+    const button = element("button", { type: "button", class: "quiet small", "aria-label": t("shelf.which", { act: text, job: k.job }) }, text);
     button.addEventListener("click", run);
     return button;
   };
-  const date = new Date(k.at).toLocaleDateString("en-GB", { dateStyle: "medium" });
-  return element("li", {}, element("span", {}, element("b", {}, k.job), ` ${count(k.model.version, "round")}, ${date}`),
+  return element("li", {}, element("span", {}, element("bdi", { class: "name" }, k.job), t("shelf.of", { rounds: rounds(k.model.version), date: date(k.at) })),
     element("span", { class: "buttons" },
-      ...(k.model.kept ? [act("Try it", () => void open(k))] : []),
-      act("Download", () => download(k.model)),
-      act("Forget", () => void forgetModel(k).then(paintShelf))));
+      ...(k.model.kept ? [act(t("shelf.try"), () => void open(k))] : []),
+      act(t("shelf.download"), () => download(k.model)),
+      act(t("shelf.forget"), () => void forgetModel(k).then(paintShelf))));
 }
 
 async function open(k: KeptModel): Promise<void> {
-  say("shelf-state", "Opening it…");
+  say("shelf-state", t("shelf.opening"));
   byId("shelf-state").classList.remove("failed");
   try {
     const edge = await loadClient();
     await edge.open(k.model);
     say("shelf-state", "");
-    offer("A model that this browser kept", { job: k.job, id: k.id, task: k.task ?? "classify", sound: k.sound, model: k.model, predict: (input, trial) => edge.predict(input, trial) });
+    offer(t("trained.kept.title"), { job: k.job, id: k.id, task: k.task ?? "classify", sound: k.sound, model: k.model, predict: (input, trial) => edge.predict(input, trial) });
     say("trained-kept", "");
     show("forget", true);
     byId("trained").focus();
   } catch (error) {
-    say("shelf-state", `It does not open: ${message(error)}`);
+    say("shelf-state", t("shelf.closed", { why: message(error) }));
     byId("shelf-state").classList.add("failed");
   }
 }
@@ -103,7 +103,7 @@ async function predict(input: Input): Promise<void> {
   const { task } = shown;
   const button = byId<HTMLButtonElement>("try-button");
   button.disabled = true;
-  say("try-state", "Reading it…");
+  say("try-state", t("trained.reading"));
   clearResult();
   try {
     const found = await shown.predict(input), alone = await shown.predict(input, { untrained: true });
@@ -118,11 +118,11 @@ async function predict(input: Input): Promise<void> {
   button.disabled = false;
 }
 
-function verdict(task: string, found: Prediction[]): string {
+function verdict(task: string, found: Prediction[]): Told {
   const [first] = found;
-  if (task === "tag") return `${count(found.length, "word")}, each with its likeliest label`;
-  if (task === "span") return first?.label ? `Most likely “${first.label}”, ${percent(first.probability)}` : "It finds no answer in this document.";
-  return first ? `Most likely ${first.label}, ${percent(first.probability)}` : "It has no labels.";
+  if (task === "tag") return t("trained.words", { n: found.length });
+  if (task === "span") return first?.label ? t("trained.answer", { label: first.label, share: percent(first.probability) }) : t("trained.no.answer");
+  return first ? t("trained.likely", { label: first.label, share: percent(first.probability) }) : t("trained.no.labels");
 }
 
 /** What the base said of it: of a word the one at its place, else of the label. */
@@ -135,21 +135,21 @@ const undecided = (alone: Prediction[]) => {
 };
 
 /** What the base says alone, so that one sees what was gained. */
-function before(task: string, alone: Prediction[]): string {
+function before(task: string, alone: Prediction[]): Text {
   const [first] = alone;
-  if (undecided(alone)) return `Before this job its base could not tell: every label had ${percent(first?.probability ?? 0)}.`;
-  if (task === "tag") return "Before this job its base had the labels on the right.";
-  if (task === "span") return first?.label ? `Before this job its base would have said “${first.label}”, ${percent(first.probability)}.` : "Before this job its base found no answer.";
-  return first ? `Before this job its base would have said ${first.label}, ${percent(first.probability)}.` : "";
+  if (undecided(alone)) return t("before.undecided", { share: percent(first?.probability ?? 0) });
+  if (task === "tag") return t("before.words");
+  if (task === "span") return first?.label ? t("before.answer", { label: first.label, share: percent(first.probability) }) : t("before.no.answer");
+  return first ? t("before.label", { label: first.label, share: percent(first.probability) }) : "";
 }
 
-const heads = () => element("li", { class: "heads soft small" }, element("span", {}), element("span", {}), element("span", {}, "now"), element("span", {}, "before"));
+const heads = () => element("li", { class: "heads soft small" }, element("span", {}), element("span", {}), element("span", {}, t("head.now")), element("span", {}, t("head.before")));
 
 function bar({ word, label, probability }: Prediction, base: Prediction | undefined, alike: boolean): HTMLElement {
   const meter = element("meter", { max: "1", "aria-hidden": "true" });
   meter.value = probability;
-  return element("li", {}, element("span", {}, ...(word ? [element("b", {}, word), ` ${label}`] : [label])), meter, element("span", {}, percent(probability)),
-    element("span", { class: "soft" }, base ? `${word && !alike ? `${base.label} ` : ""}${percent(base.probability)}` : ""));
+  return element("li", {}, element("bdi", {}, ...(word ? [element("b", {}, word), ` ${label}`] : [label])), meter, element("span", {}, percent(probability)),
+    element("span", { class: "soft" }, ...(base ? [...(word && !alike ? [`${base.label} `] : []), percent(base.probability)] : [])));
 }
 
 /** Shows a picked picture, and what the model says of it. */
@@ -158,7 +158,7 @@ async function tryPicture(picture: File): Promise<void> {
   const bitmap = await createImageBitmap(picture).catch(() => undefined);
   canvas.hidden = !bitmap;
   if (!bitmap) {
-    say("try-state", `This browser does not read ${picture.name} as a picture.`);
+    say("try-state", t("trained.unopened", { file: picture.name }));
     byId("try-state").classList.add("failed");
     clearResult();
     return;
@@ -203,7 +203,7 @@ byId("forget").addEventListener("click", () => {
   const of = shown;
   void forgetModel(of).then(() => {
     show("forget", false);
-    say("trained-kept", "It is forgotten; in this page it stays until you close it.");
+    say("trained-kept", t("trained.forgotten"));
   });
 });
 byId("try").addEventListener("submit", (event) => {

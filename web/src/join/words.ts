@@ -1,99 +1,107 @@
 // What this device is doing, in words.
 import type { Participation } from "../../edge/src/index.js";
 import type { About } from "../api.js";
-import { bytes, count, duration, power, significant } from "../format.js";
+import { listed, t, type Told } from "../language/language.js";
+import { bound, bytes, duration, rounds } from "./amounts.js";
+import type { Hindrance } from "./conditions.js";
 
 /** From here on an epsilon limits nothing that anybody could conclude. */
-const useless = 14;
+export const useless = 14;
 
 /** What the file has given to this job, and to others, as seen from this device. */
-export function givenText(p: Participation, about: About | undefined): { rounds: string; epsilon: string } {
-  if (!p.given || !about) {
-    return { rounds: p.unread ? `its account cannot be read: ${p.unread}` : "…", epsilon: p.unread ? "not known" : "…" };
-  }
+export function givenText(p: Participation, about: About | undefined): { rounds: Told | string; epsilon: Told | string } {
+  if (!p.given || !about) return p.unread ? { rounds: t("account.unread"), epsilon: t("account.unknown") } : { rounds: "…", epsilon: "…" };
   // By what the job is known by, not by its name: another may have that, and an account shows names escaped.
   const own = p.given.find((g) => g.id === about.id);
   const others = p.given.filter((g) => g !== own && g.contributed > 0);
   const elsewhere = others.reduce((n, g) => n + g.contributed, 0);
   return {
-    rounds: `${own?.contributed ?? 0} of ${count(own?.promised ?? about.rounds, "round")} promised` +
-      (elsewhere ? `; ${count(elsewhere, "round")} to ${count(others.length, "other job")}` : "") + (p.kept ? "" : "; this browser forgets it"),
+    rounds: listed([
+      t("account.rounds", { n: own?.promised ?? about.rounds, given: own?.contributed ?? 0 }),
+      ...(elsewhere ? [t("account.elsewhere", { n: others.length, rounds: rounds(elsewhere) })] : []),
+      ...(p.kept ? [] : [t("account.forgets")]),
+    ]),
     epsilon: own?.epsilon && own.delta
-      ? `ε ${significant(own.epsilon)} (δ ${power(own.delta)}) if the noise is as announced${own.epsilon > useless ? ": no useful limit" : ""}`
-      : own?.contributed ? "no bound: the job announces no noise" : "nothing yet",
+      ? t(own.epsilon > useless ? "account.useless" : "account.epsilon", { bound: bound({ epsilon: own.epsilon, delta: own.delta }) })
+      : own?.contributed ? t("account.no.bound") : t("account.nothing"),
   };
 }
 
-export function stateText(p: Participation, hindered: boolean): string {
+/** Where a participation stands; held: what it waits for where not its owner paused it. */
+export function stateText(p: Participation, held: Hindrance | ""): Told {
   switch (p.standing) {
     case "starting":
-      return "Starting.";
+      return t("state.starting");
     case "paused":
-      return hindered && p.reason ? `Paused: ${p.reason}.` : "Paused. The job goes on without this device.";
+      return held ? t(`state.${held}`) : t("state.paused");
     case "stopped":
-      return `Stopped after ${count(p.totals.rounds, "round")}. What was sent stays in the sums it is part of.`;
+      return t("state.stopped", { n: p.totals.rounds });
     case "finished":
-      return `Finished: this browser took part in ${count(p.totals.rounds, "round")}. Thank you.`;
+      return t("state.finished", { n: p.totals.rounds });
     case "refused":
-      return "Not joined: this job asks for more than this device allows.";
+      return t("state.refused");
     case "failed":
-      return failure(p.reason);
+      return uninvited.test(p.reason) ? t("state.uninvited") : t("state.failed");
   }
   const doing = eventText(p);
-  return p.standing === "pausing" ? `${doing} It pauses after this round.` : doing;
+  return p.standing === "pausing" ? t("state.pausing", { doing }) : doing;
 }
 
 /** A refusal at the door, as the coordinator writes it (door.go, handshake.go). */
 const uninvited = /\binvitation (?:that )?is spent, expired or revoked/;
 
-/** Why it ended, and whom to ask where an invitation does not open the job. */
-const failure = (reason: string) => uninvited.test(reason)
-  ? "This did not work: your invitation was used, has ended, was taken back, or its link is not whole. Ask whoever sent it for a new one."
-  : `This did not work: ${reason}`;
-
 /** What a socket says of its own end, to its programmer: a person reads that there is no connection. */
 const technical = /\b(?:code|status|errno) -?\d|\bdial|websocket|\b(?:wss?|https?|tcp|udp):|\btcp\b|\bEOF\b|i\/o|deadline exceeded|\bsocket\b/i;
+
+/** States whose text says why, beside what is told of them. */
+const explained = new Set(["abandoned", "dropped", "refused", "backoff"]);
+
+/** Why, in the words of the program or of the coordinator; "" where the state says all. */
+export function reasonText(p: Participation): string {
+  if (p.standing === "failed") return uninvited.test(p.reason) ? "" : p.reason;
+  if (p.standing !== "running" && p.standing !== "pausing") return "";
+  const { state, text } = p.event ?? { state: "", text: "" };
+  return text && explained.has(state) && !(state === "backoff" && technical.test(text)) ? text : "";
+}
 
 /** Whether this device has no connection now. */
 export const offline = (p: Participation) => (p.standing === "running" || p.standing === "pausing") && p.event?.state === "backoff";
 
-function eventText(p: Participation): string {
+function eventText(p: Participation): Told {
   const e = p.event;
-  if (!e) return "Connecting.";
-  const round = e.round ? ` (round ${e.round})` : "";
+  if (!e) return t("state.connecting");
+  const round = e.round ? t("state.round", { round: String(e.round) }) : listed([]);
   switch (e.state) {
     case "connecting":
-      return "Connecting.";
+      return t("state.connecting");
     case "preparing":
-      return "Reading your data.";
+      return t("state.preparing");
     case "waiting":
-      return "Waiting for the next round.";
+      return t("state.waiting");
     case "keying":
-      return `Agreeing on keys with the other devices${round}.`;
+      return t("state.keying", { round });
     case "fetching":
-      return e.text === "base" ? `Fetching the model: ${bytes(e.done ?? 0)} of ${bytes(e.total ?? 0)}.` : `Fetching the round's model${round}.`;
+      return e.text === "base" ? t("state.base", { done: bytes(e.done ?? 0), total: bytes(e.total ?? 0) }) : t("state.fetching", { round });
     case "training":
-      return e.total ? `Training, step ${e.done ?? 0} of ${e.total}${round}.` : `Training${round}.`;
+      return e.total ? t("state.step", { i: e.done ?? 0, steps: e.total, round }) : t("state.training", { round });
     case "uploading":
-      return `Sending the masked update${round}.`;
+      return t("state.uploading", { round });
     case "collecting":
-      return `Waiting for the other devices${round}.`;
+      return t("state.collecting", { round });
     case "revealing":
-      return `Helping to unmask the sum${round}.`;
+      return t("state.revealing", { round });
     case "committed":
-      return `Round ${e.round} is made.`;
+      return t("state.committed", { round: String(e.round) });
     case "abandoned":
-      return `The round was abandoned${e.text ? `: ${e.text}` : ""}. The next one is tried.`;
+      return t("state.abandoned");
     case "dropped":
-      return `The round went on without this device${e.text ? `: ${e.text}` : ""}. It joins the next one.`;
+      return t("state.dropped");
     case "refused":
-      return `This device declined${e.text ? `: ${e.text}` : ""}.`;
-    case "backoff": {
-      const why = e.text && !technical.test(e.text) ? ` (${e.text})` : "";
-      return `No connection; trying again in ${duration((e.total ?? 0) / 1000)}${why}.`;
-    }
+      return t("state.declined");
+    case "backoff":
+      return t("state.backoff", { time: duration((e.total ?? 0) / 1000) });
     case "finished":
-      return "The job is over.";
+      return t("state.over");
   }
-  return e.state;
+  return listed([e.state]);
 }

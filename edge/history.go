@@ -1,0 +1,115 @@
+package edge
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A Moment is what a data set had given to a job by then.
+type Moment struct {
+	At     int64  `json:"at"`     // seconds since 1970
+	Rounds uint64 `json:"rounds"` // in which an update was handed over
+	Up     int64  `json:"up"`     // bytes sent
+	Down   int64  `json:"down"`   // bytes received
+}
+
+// traffic is what a run's connections have moved, in bytes.
+type traffic struct{ up, down int64 }
+
+func (e *events) traffic() traffic { return traffic{e.up.Load(), e.down.Load()} }
+
+// mostMoments bounds what is kept of a job's history: each second moment goes where it is
+// full, so that it tells of a job of any length.
+const mostMoments = 64
+
+// note adds to a job's bytes what this run has moved since the last time, and a moment to its
+// history; a.mu is held. Each job has connections of its own.
+func (a *Account) note(of *JobAccount, moved traffic, now time.Time) {
+	before := a.moved[of]
+	of.Up += max(0, moved.up-before.up)
+	of.Down += max(0, moved.down-before.down)
+	if a.moved == nil {
+		a.moved = map[*JobAccount]traffic{}
+	}
+	a.moved[of] = moved
+	at := Moment{At: now.Unix(), Rounds: of.Contributed, Up: of.Up, Down: of.Down}
+	if n := len(of.History); n > 0 && of.History[n-1].Rounds == at.Rounds {
+		of.History[n-1] = at
+		return
+	}
+	of.History = append(thinned(of.History), at)
+}
+
+// thinned makes room for one moment more.
+func thinned(h []Moment) []Moment {
+	if len(h) < mostMoments {
+		return h
+	}
+	kept := h[:0]
+	for i, m := range h {
+		if i%2 == 0 {
+			kept = append(kept, m)
+		}
+	}
+	return kept
+}
+
+// mergeHistory is what two histories of one job come to together: at each moment of either,
+// the sum of what each had come to.
+func mergeHistory(a, b []Moment) []Moment {
+	var all []Moment
+	var i, k int
+	var ofA, ofB Moment
+	for i < len(a) || k < len(b) {
+		if k == len(b) || i < len(a) && cmp.Compare(a[i].At, b[k].At) <= 0 {
+			ofA = a[i]
+			i++
+		} else {
+			ofB = b[k]
+			k++
+		}
+		all = append(all, Moment{At: max(ofA.At, ofB.At), Rounds: ofA.Rounds + ofB.Rounds, Up: ofA.Up + ofB.Up, Down: ofA.Down + ofB.Down})
+	}
+	for len(all) > mostMoments {
+		all = slices.Clone(thinned(all))
+	}
+	return all
+}
+
+// Bits is the most that what was given could tell of the data if everybody else had lied: by
+// the noise that this device added itself. ok is false where it added none, and then
+// nothing bounds it.
+func (j *JobAccount) Bits() (bits float64, ok bool) {
+	if j.Contributed == 0 || !(j.Own > 0) || j.ProviderRate > 0 && j.Units == 0 {
+		return 0, false
+	}
+	return float64(j.Contributed) * roundBits(j.Own, j.Units), true
+}
+
+// Forget takes from the account what tells of a job, known by its TaskID's first digits or
+// by its whole name: what it is called, when it had what, how many bytes, and what was
+// tried before it. What protects the data of it stays, under the job's hash:
+// how many rounds it was promised and had, and at what noise. Without those a coordinator
+// that has its owner forget could ask for all of its rounds once more, and the total of
+// epsilon would be less than what was spent.
+func (a *Account) Forget(which string) (JobAccount, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var found []string
+	for task, j := range a.state.Jobs {
+		if which != "" && !j.Forgotten && (j.Name == which || len(which) >= 8 && len(which) <= len(task) && task[:len(which)] == which) {
+			found = append(found, task)
+		}
+	}
+	if len(found) != 1 {
+		return JobAccount{}, fmt.Errorf("%w: %d jobs are called %.80q or have an id of these first digits, 8 at least", ErrConfig, len(found), which)
+	}
+	of := a.state.Jobs[found[0]]
+	was := *of
+	was.Task = found[0]
+	of.Name, of.Last, of.Up, of.Down, of.History, of.Forgotten = "", 0, 0, 0, nil, true
+	delete(a.state.Leaks, found[0])
+	return was, a.keep()
+}

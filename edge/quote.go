@@ -1,0 +1,264 @@
+package edge
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/nf4"
+	"github.com/starling-fl/starling/wasm"
+)
+
+// A Quote is what a round of a job takes on this device, found out before joining it: by
+// the job's own program of its greatest rank, with made-up weights and examples.
+type Quote struct {
+	Step   float64 `json:"step_seconds"`  // of one batch
+	Start  float64 `json:"start_seconds"` // once: compiling the program, writing the weights
+	Memory int64   `json:"memory_bytes"`  // of the program, the base's weights included
+
+	Round RoundSize `json:"round"`
+	Base  uint64    `json:"base_bytes"` // fetched once
+}
+
+// RoundSize is what a device moves and does in a round of the greatest rank, as the
+// coordinator says.
+type RoundSize struct {
+	Batch  int    `json:"batch"`
+	Steps  int    `json:"steps"` // at most, where the job counts epochs
+	Epochs int    `json:"epochs"`
+	Down   uint64 `json:"down"` // bytes
+	Up     uint64 `json:"up"`
+}
+
+// Work is about how long a round computes with so many examples, in seconds.
+func (q Quote) Work(examples int) float64 {
+	steps := q.Round.Steps
+	if q.Round.Epochs > 0 {
+		steps = min(steps, q.Round.Epochs*((examples+q.Round.Batch-1)/q.Round.Batch))
+	}
+	return float64(max(1, steps)) * q.Step
+}
+
+// programsPath is where a coordinator names the programs of its greatest rank.
+const programsPath = aboutPath + "/programs"
+
+// offered is a program as the coordinator names it there.
+type offered struct {
+	Host   string `json:"host"`
+	SHA256 string `json:"sha256"`
+	Size   uint64 `json:"size"`
+}
+
+// mostOffered bounds that answer, bytes.
+const mostOffered = 4096
+
+// longestTrial is the most work that a trial begins, in units: some ten seconds of dense
+// vector code on one core. What is more is not tried, since a step cannot be cut short.
+const longestTrial = unitsAMinute / 6
+
+// ErrLongTrial is a program whose one step is too long to be tried.
+var ErrLongTrial = errors.New("edge: one step of the job takes too long to be tried")
+
+// AskQuote fetches the job's program and runs steps of it for a time, one at least. Nobody enrols, nothing is sent, and neither base nor data is touched. Of the
+// configuration it reads Token, Policy, AllowPlain, MaxBlob, HTTP and Handshake.
+func AskQuote(ctx context.Context, cfg Config, cores int, lasts time.Duration) (q Quote, err error) {
+	token, err := cfg.reach()
+	if err != nil {
+		return Quote{}, err
+	}
+	transport, done := newBlobClient(token, cfg.HTTP)
+	defer done()
+	blobs := &fetcher{client: transport, token: token, most: cfg.MaxBlob, down: new(atomic.Int64)}
+	var about struct {
+		Round     RoundSize `json:"round"`
+		BaseBytes uint64    `json:"base_bytes"`
+	}
+	if err := blobs.told(ctx, cfg.Handshake, aboutPath, mostAbout, &about); err != nil {
+		return Quote{}, err
+	}
+	if n := about.Round.Batch; n < 1 || n > cfg.Policy.Batch {
+		return Quote{}, fmt.Errorf("%w: a batch of %d examples, this device's limit is %d", ErrPolicy, n, cfg.Policy.Batch)
+	}
+	var list []offered
+	if err := blobs.told(ctx, cfg.Handshake, programsPath, mostOffered, &list); err != nil {
+		return Quote{}, err
+	}
+	ref, err := chooseOffered(list)
+	if err != nil {
+		return Quote{}, err
+	}
+	code, err := blobs.get(ctx, ref, false, nil)
+	if err != nil {
+		return Quote{}, fmt.Errorf("%w: program: %w", ErrUnreachable, err)
+	}
+	if q, err = timeProgram(ctx, code, about.Round.Batch, cores, lasts, cfg.Policy); err != nil {
+		return Quote{}, err
+	}
+	q.Round, q.Base = about.Round, about.BaseBytes
+	return q, nil
+}
+
+// told reads what a coordinator answers to whoever asks, as JSON.
+func (f *fetcher) told(ctx context.Context, within time.Duration, path string, most int64, to any) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	resp, err := f.client.open(ctx, strings.TrimRight(f.token.URL, "/")+path, 0, "")
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	defer resp.body.Close()
+	if resp.status != statusOK {
+		return fmt.Errorf("%w: it answers %d to a question for %s", ErrUnreachable, resp.status, path)
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.body, most+1))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	if int64(len(b)) > most {
+		return &ProtocolError{fmt.Errorf("%s: more than %d bytes", path, most)}
+	}
+	if err := json.Unmarshal(b, to); err != nil {
+		return &ProtocolError{fmt.Errorf("%s: %w", path, err)}
+	}
+	return nil
+}
+
+// chooseOffered takes this host's program, or else the first.
+func chooseOffered(list []offered) (ref wire.Blob, err error) {
+	if len(list) == 0 {
+		return ref, &ProtocolError{errors.New("list of programs: it is empty")}
+	}
+	of := list[max(0, slices.IndexFunc(list, func(p offered) bool { return p.Host == host }))]
+	sum, err := hex.DecodeString(of.SHA256)
+	if err != nil || len(sum) != len(ref.SHA256) {
+		return ref, &ProtocolError{fmt.Errorf("list of programs: sha256 %.80q is not 64 hexadecimal digits", of.SHA256)}
+	}
+	return wire.Blob{SHA256: [32]byte(sum), Size: of.Size}, nil
+}
+
+// timeProgram runs steps of a program on made-up values until the time is up, within a
+// policy's limits.
+func timeProgram(ctx context.Context, code []byte, batch, cores int, lasts time.Duration, policy *Policy) (q Quote, err error) {
+	cfg := wasm.Config{Cores: cores}
+	cfg.Limits.MemoryPages = mostPages // the owner's limit, below, is the one
+	began := time.Now()
+	program, err := wasm.Load(ctx, code, cfg)
+	if err != nil {
+		return q, fmt.Errorf("%w: %w", ErrMisfit, err)
+	}
+	b := &loaded{program: program}
+	defer func() { err = errors.Join(err, b.close()) }()
+	m := program.Manifest()
+	rows := madeUpRows(m, batch)
+	b.proof = newProof(program, batch, rows)
+	if err := checkMemory(b.pages, policy.Memory); err != nil {
+		return q, err
+	}
+	pieces := batch / rows
+	if err := b.tooLong(pieces); err != nil {
+		return q, err
+	}
+	q.Memory = int64(b.pages) << 16
+	if b.instance, err = program.NewInstance(ctx); err != nil {
+		return q, err
+	}
+	if err := b.madeUp(m); err != nil {
+		return q, err
+	}
+	step := func() error {
+		for range pieces {
+			if err := b.instance.Step(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	first := time.Now()
+	if err := step(); err != nil { // it also prepares
+		return q, err
+	}
+	q.Start, q.Step = first.Sub(began).Seconds(), time.Since(first).Seconds()
+	n, from := 0, time.Now()
+	for time.Since(began)+time.Duration(q.Step*float64(time.Second)) < lasts {
+		if err := step(); err != nil {
+			return q, err
+		}
+		n++
+		q.Step = time.Since(from).Seconds() / float64(n)
+	}
+	return q, nil
+}
+
+// tooLong refuses to try so many steps of a program where they may take longer than a trial.
+func (p proof) tooLong(steps int) error {
+	if units := p.bound(steps); units > longestTrial {
+		return fmt.Errorf("%w: some %.0f s", ErrLongTrial, 60*units/unitsAMinute)
+	}
+	return nil
+}
+
+// madeUpRows is how many examples a program takes at once: its inputs' first dimension,
+// where that divides the batch.
+func madeUpRows(m *wasm.Manifest, batch int) int {
+	for _, in := range m.Inputs {
+		if len(in.Shape) > 0 && in.Shape[0] >= 1 && batch%in.Shape[0] == 0 {
+			return in.Shape[0]
+		}
+	}
+	return batch
+}
+
+// madeUp fills a program: weights around zero and none of them tiny, since processors take
+// longer for numbers close to zero; examples of the first token, all of which count.
+func (b *loaded) madeUp(m *wasm.Manifest) error {
+	numbers := func(n int, at func(i int) float32) []float32 {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = at(i)
+		}
+		return v
+	}
+	weight := func(i int) float32 { return float32(i%7-3) / 64 }
+	one := func(int) float32 { return 1 }
+	for i := range m.Frozen {
+		f := &m.Frozen[i]
+		n := elements(f.Shape)
+		var err error
+		if f.NF4 == nil {
+			err = b.instance.WriteFrozen(f.Name, numbers(n, weight))
+		} else {
+			err = b.instance.WriteFrozenNF4(f.Name, make([]byte, (n+1)/2), numbers(nf4.Blocks(n, f.NF4.Block), one))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, s := range m.State {
+		if err := b.instance.WriteFloat32(s.Name, make([]float32, elements(s.Shape))); err != nil {
+			return err
+		}
+	}
+	for _, in := range m.Inputs {
+		var err error
+		switch {
+		case in.DType == wasm.Int32:
+			err = b.instance.WriteInt32(in.Name, make([]int32, elements(in.Shape)))
+		case in.Name == inputRate:
+			err = b.instance.WriteFloat32(in.Name, []float32{1e-6})
+		default:
+			err = b.instance.WriteFloat32(in.Name, numbers(elements(in.Shape), one))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+// What the job gives to somebody who joins: a title and sentences, with ε and δ.
+import type { About } from "../api.js";
+import { weakFrom } from "../format.js";
+import { listed, t, Told } from "../language/language.js";
+import { bound, devices, meaning, rounds } from "./amounts.js";
+
+export interface Given {
+  level: "strong" | "weak" | "none";
+  title: Told;
+  lines: Told[];
+}
+
+export function given(a: About): Given {
+  if (!a.private) return { level: "none", title: t("given.none.title"), lines: [t("given.none")] };
+  const who = a.protects === "provider" ? "provider" : "you";
+  const lines = [t("given.sum", { n: a.shard_floor })], all = rounds(a.rounds);
+  if (a.simulated) {
+    if (a.delivered) lines.push(t("given.simulated.noise", { rounds: all, bound: bound(a.delivered), meaning: meaning(a.delivered) }));
+    lines.push(t("given.simulated.size", { devices: devices(a.simulated_population ?? 0), bound: bound(a.simulated) }));
+    return { level: "weak", title: t("given.simulated.title"), lines };
+  }
+  const g = a.visible ?? a.delivered;
+  if (a.delivered) lines.push(t(`given.all.${who}`, { rounds: all, bound: bound(a.delivered), meaning: meaning(a.delivered) }));
+  if (a.visible) lines.push(t("given.visible", { bound: bound(a.visible) }));
+  lines.push(a.untrusted ? t("given.untrusted", { bound: bound(a.untrusted) }) : t("given.word"));
+  if (!g || g.epsilon > weakFrom) return { level: "weak", title: t(`given.weak.${who}`), lines };
+  return { level: "strong", title: a.untrusted && a.untrusted.epsilon <= weakFrom ? t(`given.own.${who}`) : t(`given.promised.${who}`), lines };
+}
+
+/** What the log of enrolled keys proves of a shard: whom a device is hidden among. */
+export function peersText(p: { devices: number; together: number; keys: number; later?: number; groups?: number } | undefined): Told {
+  if (!p) return new Told(() => "–");
+  return listed([t("peers", { n: p.devices, keys: p.keys, together: p.together }),
+    ...(p.later ? [t("peers.later", { n: p.later })] : []),
+    p.groups ? t("peers.groups", { n: p.groups }) : t("peers.chosen")]);
+}
