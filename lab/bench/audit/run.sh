@@ -29,16 +29,17 @@ run() { # NAME SHADOWS PREFIX FLAGS: a target, and its shadows
 		--shadows "$shadows" --set cohort.floor=2 --set shard.corrupt=0 --set shard.floor=2 --set training.batch=8 --set training.steps=1000 "$@"
 }
 
-attack() { # WHAT NAME PREFIX FLAGS
+attack() ( # WHAT NAME PREFIX FLAGS; reports name files as they lie in the folder
+	cd "$out"
 	what=$1 name=$2 prefix=$3
 	shift 3
-	id=$(basename "$out/$name"/target/*)
-	set -- audit "$what" --checkpoint "$out/$name/target/$id/checkpoint" --data "$out/${prefix}queries.jsonl" \
-		--in "$out/$name/target/$id/members.json" "$@"
-	"$starling" "$@" --html "$out/$name-$what.html" >"$out/$name-$what.txt"
-	"$starling" "$@" --json >"$out/$name-$what.json"
-	cat "$out/$name-$what.txt"
-}
+	id=$(basename "$name"/target/*)
+	set -- audit "$what" --checkpoint "$name/target/$id/checkpoint" --data "${prefix}queries.jsonl" \
+		--in "$name/target/$id/members.json" "$@"
+	"$starling" "$@" --html "$name-$what.html" >"$name-$what.txt"
+	"$starling" "$@" --json >"$name-$what.json"
+	cat "$name-$what.txt"
+)
 
 documents="--base $base --set adapter.sequence=104 --set adapter.answer=12"
 open="--set privacy.none=true --set privacy.clip_norm=100 --set adapter.method=full --population 2"
@@ -51,8 +52,8 @@ for name in ${2:-overfitted epsilon8 labels}; do
 	esac
 	case $name in
 	labels)
-		attack membership $name labelled- --shadows "$out/$name/shadows"
-		attack epsilon $name labelled- --shadows "$out/$name/shadows"
+		attack membership $name labelled- --shadows "$name/shadows"
+		attack epsilon $name labelled- --shadows "$name/shadows"
 		;;
 	*)
 		attack membership $name ""
