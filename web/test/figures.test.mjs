@@ -35,6 +35,10 @@ const progress = {
   parts: parts({ base: { up: 0, down: 100_000 }, slices: { up: 0, down: 60_000 }, turns: { up: 6000, down: 12_000 }, updates: { up: 30_000, down: 0 } }),
 };
 
+const streams = new Set();
+let standing = { cohort: "....ttttmm", browsers: "nnnnbbnnnn" };
+const overview = () => `event: overview\ndata: ${JSON.stringify({ progress, state_left_ms: 0, ...standing })}\n\n`;
+
 function coordinator(request, response, path) {
   const json = (of) => response.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify(of));
   if (path === "/v1/job") return json(about), true;
@@ -52,8 +56,8 @@ function coordinator(request, response, path) {
   if (path === "/v1/admin/who.json") return json({ name: "Ada", role: "operator" }), true;
   if (path !== "/v1/admin/events") return false;
   response.writeHead(200, { "Content-Type": "text/event-stream" });
-  response.write(`event: overview\ndata: ${JSON.stringify({ progress, state_left_ms: 0, cohort: "....ttttmm", browsers: "nnnnbbnnnn" })}\n\n` +
-    `event: rounds\ndata: ${JSON.stringify(records)}\n\n`);
+  streams.add(response);
+  response.write(`${overview()}event: rounds\ndata: ${JSON.stringify(records)}\n\n`);
   return true;
 }
 
@@ -100,6 +104,22 @@ for (const name of names) {
     assert.match(await textOf(tab, "#attention"), /2 more rounds of the 3 left: 1 round will be missing/);
     await tab.$eval("#fleet-section", (e) => e.scrollIntoView());
     await until("the groups", async () => /<b>x<\/b>1 \(10.0 %\)/.test(await textOf(tab, "#fleet-programs")), () => textOf(tab, "#fleet-section"));
+
+    // Squares that change are drawn over: what is there then is what a page that begins with it draws.
+    const before = standing;
+    standing = { cohort: "j.xarttmm.", browsers: "nbnbbnnnnn" };
+    for (const to of streams) to.write(overview());
+    const label = () => tab.$eval("#cohort", (e) => e.getAttribute("aria-label"));
+    const pixels = () => tab.$eval("#cohort", (e) => e.toDataURL());
+    await until("the change", async () => /1 dropped.*3 in browsers/.test(await label()));
+    const over = await pixels();
+    const fresh = await openTab(browser, `${address}dashboard#token`, { width: 1280, height: 900 });
+    await until("the same on another page", async () => /1 dropped/.test(await fresh.tab.$eval("#cohort", (e) => e.getAttribute("aria-label") ?? "")), () => textOf(fresh.tab, "body"));
+    assert.equal(over, await fresh.tab.$eval("#cohort", (e) => e.toDataURL()), "what was drawn over differs from what is drawn anew");
+    await fresh.tab.close();
+    standing = before;
+    for (const to of streams) to.write(overview());
+    await tab.bringToFront();
 
     // The keyboard reads a plot and zooms all of them.
     await tab.focus("#accuracy-plot .canvas");

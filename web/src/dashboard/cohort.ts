@@ -23,6 +23,8 @@ export class CohortMap {
   #cohort = "";
   #browsers = "";
   #asked = false;
+  /** What is on the canvas: cells that have not changed since stay as they are. */
+  #drawn = { cohort: "", browsers: "", look: "" };
 
   constructor() {
     dark.addEventListener("change", () => this.#ask());
@@ -68,21 +70,30 @@ export class CohortMap {
     const columns = Math.max(1, Math.floor(width / (size + gap)));
     const ratio = devicePixelRatio || 1;
     const height = Math.ceil(n / columns) * (size + gap);
-    canvas.width = width * ratio;
-    canvas.height = height * ratio;
-    canvas.style.height = `${height}px`;
     const to = canvas.getContext("2d");
     if (!to) return;
-    to.scale(ratio, ratio);
-    for (let i = 0; i < n; i++) {
-      const s = standings[this.#cohort[i] ?? ""] ?? { name: "", light: "#000", dark: "#fff" };
-      const x = (i % columns) * (size + gap), y = Math.floor(i / columns) * (size + gap);
-      to.fillStyle = dark.matches ? s.dark : s.light;
-      to.fillRect(x, y, size, size);
-      if (this.#browsers[i] === "b") {
-        to.strokeStyle = dark.matches ? "#fff" : "#000";
-        to.strokeRect(x + 1.5, y + 1.5, size - 3, size - 3);
-      }
+    const look = [n, width, height, size, ratio, dark.matches].join(" ");
+    const anew = look !== this.#drawn.look;
+    if (anew) {
+      canvas.width = width * ratio;
+      canvas.height = height * ratio;
+      canvas.style.height = `${height}px`;
+      to.scale(ratio, ratio);
     }
+    const was = this.#drawn;
+    const changed: number[] = [];
+    for (let i = 0; i < n; i++) if (anew || this.#cohort[i] !== was.cohort[i] || this.#browsers[i] !== was.browsers[i]) changed.push(i);
+    const at = (i: number) => [(i % columns) * (size + gap), Math.floor(i / columns) * (size + gap)] as const;
+    // One colour after the other: to change it costs more than a square.
+    for (const [c, s] of Object.entries(standings)) {
+      to.fillStyle = dark.matches ? s.dark : s.light;
+      for (const i of changed) if (this.#cohort[i] === c) to.fillRect(...at(i), size, size);
+    }
+    to.strokeStyle = dark.matches ? "#fff" : "#000";
+    for (const i of changed) {
+      const [x, y] = at(i);
+      if (this.#browsers[i] === "b") to.strokeRect(x + 1.5, y + 1.5, size - 3, size - 3);
+    }
+    this.#drawn = { cohort: this.#cohort, browsers: this.#browsers, look };
   }
 }
