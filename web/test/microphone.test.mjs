@@ -89,7 +89,7 @@ async function press(tab, button) {
 
 /** Records what is asked for. */
 async function record(tab) {
-  const word = await textOf(tab, "#microphone-word"), clips = (await tab.$$("#microphone-clips li")).length;
+  const word = (await textOf(tab, "#microphone-word")).replace("Say ", ""), clips = (await tab.$$("#microphone-clips li")).length;
   await press(tab, "#microphone-record");
   await until(`${word} to be recorded`, async () => {
     if (await tab.$eval("#microphone-told", (e) => e.classList.contains("failed"))) throw new Error(await told(tab));
@@ -119,7 +119,7 @@ for (const name of names) {
     await until("the recordings", async () => /^3 recordings: high × 2, low × 1$/.test(await textOf(tab, "#data-state")), () => textOf(tab, "#data-state"));
     assert.ok(await tab.$eval("#preview", (e) => e.hidden), "the clips stand there twice");
     // As long as a row of the job has room for, of the microphone's own rate: 24 frames are 3,850 samples at 8,000 a second.
-    assert.match(await textOf(tab, "#microphone-clips"), /^high0\.5 sPlayDelete/);
+    assert.match(await textOf(tab, "#microphone-clips"), /^high0\.5 secPlayDelete/);
     await press(tab, "#microphone-clips li:nth-child(2) button");
     await until("the clip to be played", () => tab.evaluate(() => globalThis.played === 1));
     await accessible(tab, "the microphone");
@@ -153,7 +153,7 @@ for (const name of names) {
     assert.equal((await job.result()).rounds, 2);
     await until("the model", () => tab.$eval("#trained", (e) => !e.hidden), () => job.story(tab, "body"));
     await press(tab, "#try-say");
-    await until("a label", async () => /^Most likely (high|low), [\d.]+ %$/.test(await textOf(tab, "#try-state")), () => textOf(tab, "#try-state"));
+    await until("a label", async () => /^Most likely (high|low), [\d.]+%$/.test(await textOf(tab, "#try-state")), () => textOf(tab, "#try-state"));
     await until("what was said", () => tab.$("#try-heard svg"));
     assert.deepEqual(await tracks(tab), ["ended", "ended", "ended"]);
     assert.deepEqual(faults, []);

@@ -55,10 +55,10 @@ for (const name of names) {
       writeFileSync(at, content);
       return at;
     };
-    await refused([file("song.mp3", "no recording")], /no recordings are among these files: want \.wav or \.flac/);
+    await refused([file("song.mp3", "no recording")], /No recordings are among these files: want \.wav or \.flac/);
     await refused([file("broken.wav", "RIFF")], /^broken\.wav: neither WAV nor FLAC/);
     await refused([file("mute.wav", wav(new Array(8000).fill(0), 8000))], /mute\.wav: .*nothing is heard: was the microphone muted/);
-    await refused([file("click.wav", said(1, 0.01))], /click\.wav lasts 0\.010 s, and this job's model hears nothing shorter than 0\.021 s: leave it out/);
+    await refused([file("click.wav", said(1, 0.01))], /click\.wav lasts 0\.01 sec, and this job's model hears nothing shorter than 0\.021 sec: leave it out/);
     const own = (i) => join(job.own, ["high", "low"][i % 2], `${i}.wav`);
     const pick = async (label, files) => {
       await tab.$eval("#file", (e) => { e.value = ""; });
@@ -74,7 +74,7 @@ for (const name of names) {
     const tone = flac(Array.from({ length: 8000 }, (_, i) => 0.5 * Math.sin(i / 9)), 16_000);
     await pick("low", [own(301), file("tone.flac", tone)]);
     assert.match(await state(tab), /^5 recordings: high × 3, low × 2$/);
-    assert.deepEqual(await tab.$$eval("#rows tr", (rows) => rows.map((r) => r.textContent)), ["high0.5 s", "low0.5 s", "low0.5 s"]);
+    assert.deepEqual(await tab.$$eval("#rows tr", (rows) => rows.map((r) => r.textContent)), ["high0.5 sec", "low0.5 sec", "low0.5 sec"]);
     assert.equal((await tab.$$("#rows svg.wave rect")).length, 3 * 96);
     await accessible(tab, "recordings");
     await inDark(tab, () => accessible(tab, "recordings, dark"));
@@ -85,11 +85,11 @@ for (const name of names) {
     const trial = await tab.$("#try-sound");
     const verdict = () => textOf(tab, "#try-state");
     await trial.uploadFile(own(302));
-    await until("a label", async () => /^Most likely (high|low), [\d.]+ %$/.test(await verdict()), verdict);
+    await until("a label", async () => /^Most likely (high|low), [\d.]+%$/.test(await verdict()), verdict);
     assert.equal((await tab.$$("#try-result li:not(.heads)")).length, 2);
     // The base beside it has not learnt these words.
-    assert.equal(await textOf(tab, "#try-base"), "Before this job its base could not tell: every label had 50.0 %.");
-    assert.deepEqual(await tab.$$eval("#try-result li:not(.heads)", (rows) => rows.map((r) => r.lastElementChild.textContent)), ["50.0 %", "50.0 %"]);
+    assert.equal(await textOf(tab, "#try-base"), "Before this job its base could not tell: every label had 50.0%.");
+    assert.deepEqual(await tab.$$eval("#try-result li:not(.heads)", (rows) => rows.map((r) => r.lastElementChild.textContent)), ["50.0%", "50.0%"]);
     assert.notEqual(await tab.$eval("#try-result meter", (m) => m.value), 0.5, "nothing was gained");
     await until("the recording", () => tab.$("#try-heard svg"));
     await trial.uploadFile(join(job.dir, "broken.wav"));

@@ -126,7 +126,7 @@ test("a folder's pictures have the names of its folders, and digits a sample", {
   await tab.click("#pictures-forget");
   await until("nothing", () => tab.$eval("#join", (b) => b.disabled));
   await input.uploadFile(join(job.dir, "vit"));
-  await until("the refusal", async () => /no pictures are among these files/.test(await textOf(tab, "#data-state")), () => textOf(tab, "#data-state"));
+  await until("the refusal", async () => /No pictures are among these files/.test(await textOf(tab, "#data-state")), () => textOf(tab, "#data-state"));
   await tab.setRequestInterception(true);
   tab.on("request", async (request) => {
     if (!request.url().endsWith("/v1/job")) return request.continue();

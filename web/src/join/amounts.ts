@@ -1,11 +1,12 @@
 // Amounts and guarantees within the catalogue's sentences.
 import type { Guarantee } from "../api.js";
 import * as format from "../format.js";
-import { t, Told } from "../language/language.js";
+import { number, t, Told } from "../language/language.js";
 
 export const bytes = (n: number) => new Told(() => format.bytes(n));
 export const percent = (share: number) => new Told(() => format.percent(share));
 export const duration = (seconds: number) => new Told(() => format.duration(seconds, "long"));
+export const seconds = (s: number) => new Told(() => number(s, { style: "unit", unit: "second" }));
 export const significant = (x: number) => new Told(() => format.significant(x));
 export const power = (x: number) => new Told(() => format.power(x));
 

@@ -1,6 +1,9 @@
 // The microphone: asked for on a click, heard sample by sample as it gives them, let go of
 // as soon as it is not needed. What it hears goes to the page alone.
 
+import type { Told } from "../language/language.js";
+import { kit } from "./kit.js";
+
 /** What was heard, of one channel. */
 export interface Take {
   samples: Float32Array;
@@ -26,13 +29,13 @@ const lengthOf = (blocks: Float32Array[]) => blocks.reduce((n, b) => n + b.lengt
 export class Ear {
   readonly #recorder: string;
   readonly #level: (level: number) => void;
-  readonly #lost: (why: string) => void;
+  readonly #lost: (why: Told) => void;
   #context?: AudioContext;
   #stream?: MediaStream;
   #taking?: Taking;
 
   /** recorder is the address of recorder.worklet.ts; level is told how loud it is, 0 to 1; lost, why it has gone. */
-  constructor(recorder: string, level: (level: number) => void, lost: (why: string) => void) {
+  constructor(recorder: string, level: (level: number) => void, lost: (why: Told) => void) {
     this.#recorder = recorder;
     this.#level = level;
     this.#lost = lost;
@@ -46,14 +49,14 @@ export class Ear {
   async open(): Promise<void> {
     if (this.isOpen) return;
     if (!navigator.mediaDevices?.getUserMedia || typeof AudioWorkletNode !== "function") {
-      throw new Error("This browser lets pages hear no microphone: choose recordings as files.");
+      throw sorry("none");
     }
     let stream: MediaStream;
     try {
       // The sound itself: what a browser makes of it for calls is not what other devices train on.
       stream = await navigator.mediaDevices.getUserMedia({ audio: { echoCancellation: false, noiseSuppression: false, autoGainControl: false } });
     } catch (error) {
-      throw new Error(refusal(error));
+      throw refusal(error);
     }
     const context = new AudioContext();
     try {
@@ -65,13 +68,12 @@ export class Ear {
     } catch (error) {
       for (const track of stream.getTracks()) track.stop();
       void context.close();
-      if (error instanceof Soundless) throw error;
-      throw new Error(`The microphone was opened, and this browser does not let the page hear it (${error instanceof Error ? error.message : String(error)}): choose recordings as files.`);
+      throw error instanceof kit().Sorry ? error : unusable(error);
     }
     this.#context = context;
     this.#stream = stream;
     for (const track of stream.getTracks()) {
-      track.onended = () => this.#lost("The microphone has gone: connect it again, and use it again. What was recorded is still here.");
+      track.onended = () => this.#lost(kit().t("microphone.gone"));
     }
   }
 
@@ -94,16 +96,16 @@ export class Ear {
    */
   async take(seconds: number, least: number, begun: () => void): Promise<Take> {
     const rate = this.#context?.sampleRate;
-    if (!rate) throw new Error("The microphone is closed: use it again.");
+    if (!rate) throw sorry("closed");
     const taking: Taking = { length: Math.round(seconds * rate), blocks: [], waited: 0, heard: 0, begun, done: () => undefined };
     await new Promise<void>((done) => {
       taking.done = done;
       this.#taking = taking;
     });
     this.#taking = undefined;
-    if (!this.isOpen) throw new Error("The microphone was closed before the word was over: use it again, and say it once more.");
-    if (!taking.heard) throw new Error("Nothing was heard: see that the microphone is not muted and is the right one, come closer to it, and press Record again.");
-    if (taking.heard < least * rate) throw new Error("That was too short: press Record again, say the whole word, and let it stop by itself.");
+    if (!this.isOpen) throw sorry("closed");
+    if (!taking.heard) throw sorry("silent");
+    if (taking.heard < least * rate) throw sorry("short");
     const samples = new Float32Array(lengthOf(taking.blocks));
     let at = 0;
     for (const block of taking.blocks) {
@@ -136,33 +138,34 @@ export class Ear {
   }
 }
 
-class Soundless extends Error {}
-
 const toStart = 8; // seconds
 
 /** Waits until a context runs: Firefox's does not where the machine plays no sound. */
 async function running(context: AudioContext): Promise<void> {
-  const late = new Soundless("The microphone was opened, and this browser hears it only on a machine that plays sound, too: " +
-    "connect loudspeakers or headphones, then try again; or choose recordings as files.");
   let timer: ReturnType<typeof setTimeout> | undefined;
-  await Promise.race([context.resume(), new Promise((_, fail) => { timer = setTimeout(() => fail(late), 1000 * toStart); })]);
+  await Promise.race([context.resume(), new Promise((_, fail) => { timer = setTimeout(() => fail(sorry("soundless")), 1000 * toStart); })]);
   clearTimeout(timer);
 }
 
+/** A sentence that says what to do next. */
+const sorry = (why: "none" | "refused" | "missing" | "busy" | "soundless" | "closed" | "silent" | "short") => new (kit().Sorry)(kit().t(`microphone.${why}`));
+
+const unusable = (error: unknown) => new (kit().Sorry)(kit().t("microphone.unusable", { why: error instanceof Error ? error.message : String(error) }));
+
 /** Why there is no microphone, and what to do. */
-function refusal(error: unknown): string {
+function refusal(error: unknown): Error {
   switch (error instanceof DOMException ? error.name : "") {
     case "NotAllowedError":
     case "SecurityError":
-      return "This page may not use the microphone: allow it where the browser shows this page's address, then try again; or choose recordings as files.";
+      return sorry("refused");
     case "NotFoundError":
     case "OverconstrainedError":
-      return "There is no microphone: connect one, then try again; or choose recordings as files.";
+      return sorry("missing");
     case "NotReadableError":
     case "AbortError":
-      return "The microphone does not answer: another program may be using it. Close that one, then try again; or choose recordings as files.";
+      return sorry("busy");
   }
-  return `The microphone cannot be used (${error instanceof Error ? error.message : String(error)}): choose recordings as files.`;
+  return unusable(error);
 }
 
 /** Plays a take; settled when it is over. */

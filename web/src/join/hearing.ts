@@ -2,8 +2,9 @@
 // is fetched by jobs of recordings alone.
 import type { Preview, Sound, Source } from "../../edge/src/index.js";
 import type { About } from "../api.js";
-import { byId, message, say, show, Sorry } from "../dom.js";
-import { number, t, Told, type Text } from "../language/language.js";
+import { byId, element, message, say, show, Sorry } from "../dom.js";
+import { t, type Text } from "../language/language.js";
+import { seconds } from "./amounts.js";
 import type { Labelled } from "./picked.js";
 import type * as Module from "./sound.js";
 
@@ -18,7 +19,9 @@ let panel: Module.Panel | undefined;
 export async function loadSound(): Promise<typeof Module> {
   fetching ??= import(new URL(SOUND_URL, location.href).href) as Promise<typeof Module>;
   fetching.catch(() => { fetching = undefined; }); // the next try fetches again
-  return loaded = await fetching;
+  loaded = await fetching;
+  loaded.use({ t, seconds, element, message, Sorry }); // a bundle of its own has no words
+  return loaded;
 }
 
 const recorder = () => new URL(RECORDER_URL, location.href).href;
@@ -48,7 +51,7 @@ export async function offerMicrophone(about: About, changed: (clips: Labelled[])
 }
 
 /** Shows why the microphone is closed, where its owner did not close it. */
-function closed(why: string): void {
+function closed(why: Text): void {
   show("microphone-open", true);
   say("microphone-state", why);
   byId("microphone-state").classList.toggle("failed", why !== "");
@@ -75,6 +78,5 @@ export function refuseShort(about: About, source: Source, { shortest }: Preview)
   const least = about.sound.least / about.sound.rate;
   if (shortest.seconds >= least) return;
   const name = source.recordings[shortest.at]?.name ?? "a recording";
-  const lasting = (seconds: number) => new Told(() => number(seconds, { style: "unit", unit: "second", unitDisplay: "short", minimumFractionDigits: 3, maximumFractionDigits: 3 }));
-  throw new Sorry(t("sound.short", { file: name, time: lasting(shortest.seconds), least: lasting(least) }));
+  throw new Sorry(t("sound.short", { file: name, time: seconds(shortest.seconds), least: seconds(least) }));
 }

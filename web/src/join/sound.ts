@@ -1,24 +1,30 @@
 // Recordings in the page: drawn, played, and said into this device's microphone word by
 // word. A bundle of its own, which jobs of recordings load. Nothing of it leaves the page.
 import type { About } from "../api.js";
-import { brief, element, message } from "../dom.js";
+import type { Text, Told } from "../language/language.js";
 import { Ear, play, type Take } from "./ear.js";
 import type { Labelled } from "./picked.js";
+import { kit } from "./kit.js";
 import { encodeWAV } from "./wav.js";
+
+export { use } from "./kit.js";
 
 const svg = "http://www.w3.org/2000/svg";
 
 /** How loud a recording is over time, 255 at its loudest. */
-export function waveform(peaks: Uint8Array, seconds: number, label: string): Element {
+export function waveform(peaks: Uint8Array, lasts: number, label: Text): Element {
+  const { element, seconds, t } = kit();
   const drawn = document.createElementNS(svg, "svg");
   const set = (at: Element, of: Record<string, string | number>) => { for (const [k, v] of Object.entries(of)) at.setAttribute(k, String(v)); };
-  set(drawn, { class: "wave", role: "img", "aria-label": `A recording of ${label}, ${seconds.toFixed(1)} s`, viewBox: `0 0 ${2 * peaks.length} 64`, preserveAspectRatio: "none" });
+  set(drawn, { class: "wave", "aria-hidden": "true", viewBox: `0 0 ${2 * peaks.length} 64`, preserveAspectRatio: "none" });
   for (const [i, peak] of peaks.entries()) {
     const bar = document.createElementNS(svg, "rect"), height = Math.max(2, peak / 4);
     set(bar, { x: 2 * i, y: 32 - height / 2, width: 1.4, height });
     drawn.append(bar);
   }
-  return element("span", { class: "sound" }, drawn, element("span", { class: "soft small" }, `${seconds.toFixed(1)} s`));
+  const time = seconds(Math.round(10 * lasts) / 10);
+  return element("span", { class: "sound" }, element("span", { role: "img", "aria-label": t("data.recording.of", { label, time }) }, drawn),
+    element("span", { class: "soft small" }, time));
 }
 
 const columns = 96;
@@ -50,18 +56,19 @@ const leastSeconds = (sound: About["sound"]): number => Math.max(shortWord, soun
 const wavOf = ({ samples, rate }: Take) => new Blob([encodeWAV(samples, rate)], { type: "audio/wav" });
 
 /** One thing that is said, for which the microphone is opened and closed again; told says what to do. */
-export async function listenOnce(of: About["sound"], recorder: string, told: (text: string) => void): Promise<Blob> {
-  let gone = "";
+export async function listenOnce(of: About["sound"], recorder: string, told: (text: Told) => void): Promise<Blob> {
+  const { t, Sorry } = kit();
+  let gone: Told | undefined;
   const ear = new Ear(recorder, () => undefined, (why) => {
     gone = why;
     ear.close();
   });
   try {
     await ear.open();
-    told("Say it now.");
-    return wavOf(await ear.take(clipSeconds(of), leastSeconds(of), () => told("Recording…")));
+    told(t("microphone.now.anything"));
+    return wavOf(await ear.take(clipSeconds(of), leastSeconds(of), () => told(t("microphone.recording"))));
   } catch (error) {
-    throw gone ? new Error(gone) : error;
+    throw gone ? new Sorry(gone) : error;
   } finally {
     ear.close();
   }
@@ -71,44 +78,51 @@ export async function listenOnce(of: About["sound"], recorder: string, told: (te
 export async function soundOf(recording: Blob): Promise<Node> {
   const buffer = await new OfflineAudioContext(1, 1, 44_100).decodeAudioData(await recording.arrayBuffer());
   const take = { samples: buffer.getChannelData(0), rate: buffer.sampleRate };
-  const button = element("button", { type: "button", class: "quiet small" }, "Play");
+  const { element, t } = kit();
+  const button = element("button", { type: "button", class: "quiet small" }, t("microphone.play"));
   button.addEventListener("click", () => void play(take));
-  return element("span", { class: "sound" }, waveform(peaksOf(take), buffer.duration, "what was tried"), button);
+  return element("span", { class: "sound" }, waveform(peaksOf(take), buffer.duration, t("microphone.tried")), button);
+}
+
+/** Writes a text into an element, and again where the language changes. */
+function write(at: HTMLElement, text: Text): void {
+  at.replaceChildren(...kit().element("span", {}, text).childNodes);
 }
 
 /** Where words are said, listened to and deleted. */
 export class Panel {
   readonly #about: About;
   readonly #changed: (clips: Labelled[]) => void;
-  readonly #closed: (why: string) => void;
+  readonly #closed: (why: Text) => void;
   readonly #ear: Ear;
   readonly #root: HTMLElement;
-  readonly #word = element("select", { id: "microphone-label" });
-  readonly #say = element("b", { id: "microphone-word" });
-  readonly #level = element("meter", { id: "microphone-level", min: "0", max: "1", low: "0.02", "aria-label": "How loud it is" });
-  readonly #record = element("button", { id: "microphone-record", type: "button" }, "Record");
-  readonly #state = element("p", { id: "microphone-told", role: "status" });
-  readonly #list = element("ul", { id: "microphone-clips", class: "clips" });
+  readonly #word = kit().element("select", { id: "microphone-label" });
+  readonly #say = kit().element("p", { id: "microphone-word", class: "say" });
+  readonly #level = kit().element("meter", { id: "microphone-level", min: "0", max: "1", low: "0.02", "aria-label": kit().t("microphone.level") });
+  readonly #record = kit().element("button", { id: "microphone-record", type: "button" });
+  readonly #state = kit().element("p", { id: "microphone-told", role: "status" });
+  readonly #list = kit().element("ul", { id: "microphone-clips", class: "clips" });
   #clips: Clip[] = [];
   #made = 0;
   #recording = false;
 
-  constructor(at: HTMLElement, about: About, recorder: string, changed: (clips: Labelled[]) => void, closed: (why: string) => void) {
+  constructor(at: HTMLElement, about: About, recorder: string, changed: (clips: Labelled[]) => void, closed: (why: Text) => void) {
+    const { element, t } = kit();
     this.#about = about;
     this.#changed = changed;
     this.#closed = closed;
     this.#root = at;
     this.#ear = new Ear(recorder, (level) => { this.#level.value = level; }, (why) => this.close(why));
-    const close = element("button", { id: "microphone-close", type: "button", class: "quiet" }, "Close the microphone");
+    const close = element("button", { id: "microphone-close", type: "button", class: "quiet" }, t("microphone.close"));
     close.addEventListener("click", () => this.close());
     this.#record.addEventListener("click", () => void this.#take());
     this.#word.addEventListener("change", () => this.#paint());
     at.replaceChildren(
-      element("label", { for: "microphone-label" }, "The word to say", this.#word),
-      element("p", { class: "say" }, "Say ", this.#say),
-      this.#level,
+      element("label", { for: "microphone-label" }, t("microphone.word"), this.#word),
+      this.#say, this.#level,
       element("p", { class: "buttons" }, this.#record, close),
       this.#state, this.#list);
+    write(this.#record, t("microphone.record"));
     this.#fill(about.labels[0] ?? "");
   }
 
@@ -125,7 +139,7 @@ export class Panel {
   }
 
   /** Lets go of the microphone; what was recorded stays. */
-  close(why = ""): void {
+  close(why: Text = ""): void {
     this.#ear.close();
     this.#paint();
     this.#root.hidden = this.#clips.length === 0;
@@ -141,23 +155,23 @@ export class Panel {
   /** One word: what is heard from where it begins, as long as a row of the job is. */
   async #take(): Promise<void> {
     if (this.#recording) return this.#ear.finish();
-    const label = this.#word.value;
+    const { message, t } = kit(), label = this.#word.value;
     this.#recording = true;
-    this.#record.textContent = "Stop";
-    this.#tell(`Say “${label}” now.`);
+    write(this.#record, t("microphone.stop"));
+    this.#tell(t("microphone.now", { word: label }));
     try {
-      const take = await this.#ear.take(clipSeconds(this.#about.sound), leastSeconds(this.#about.sound), () => this.#tell("Recording…"));
+      const take = await this.#ear.take(clipSeconds(this.#about.sound), leastSeconds(this.#about.sound), () => this.#tell(t("microphone.recording")));
       const name = `${label} ${++this.#made}`;
       // Whoever protects providers counts what is said here as one's.
       this.#clips = [{ label, file: wavOf(take), name, user: "microphone", take }, ...this.#clips];
       this.#fill(this.#least());
-      this.#tell(`Recorded “${label}”.`);
+      this.#tell(t("microphone.recorded", { word: label }));
       this.#changed(this.#kept());
     } catch (error) {
-      this.#tell(`${message(error)}`, true);
+      this.#tell(message(error), true);
     }
     this.#recording = false;
-    this.#record.textContent = "Record";
+    write(this.#record, t("microphone.record"));
   }
 
   #kept = (): Labelled[] => this.#clips.map(({ label, file, name, user }) => ({ label, file, name, user }));
@@ -169,40 +183,42 @@ export class Panel {
     return this.#about.labels.reduce((a, b) => this.#count(b) < this.#count(a) ? b : a, this.#about.labels[0] ?? "");
   }
 
-  #tell(text: string, failed = false): void {
-    this.#state.textContent = text;
+  #tell(text: Text, failed = false): void {
+    write(this.#state, text);
     this.#state.classList.toggle("failed", failed);
   }
 
   /** Writes words with their counts, and the clips. */
   #fill(next: string): void {
-    this.#word.replaceChildren(...this.#about.labels.map((l) => element("option", { value: l }, `${brief(l, 60)} (${this.#count(l)})`)));
+    const { element } = kit();
+    this.#word.replaceChildren(...this.#about.labels.map((l) => element("option", { value: l }, `${l.slice(0, 60)} (${this.#count(l)})`)));
     this.#word.value = next;
     this.#list.replaceChildren(...this.#clips.map((c) => this.#row(c)));
     this.#paint();
   }
 
   #paint(): void {
-    this.#say.textContent = `“${this.#word.value}”`;
+    write(this.#say, kit().t("microphone.say", { word: this.#word.value }));
     this.#record.hidden = !this.#ear.isOpen;
     this.#level.hidden = !this.#ear.isOpen;
   }
 
   #row(clip: Clip): HTMLElement {
-    const act = (text: string, run: () => void) => {
-      const button = element("button", { type: "button", class: "quiet small", "aria-label": `${text}: ${clip.name}` }, text);
+    const { element, t } = kit();
+    const act = (text: Told, run: () => void) => {
+      const button = element("button", { type: "button", class: "quiet small", "aria-label": t("shelf.which", { act: text, job: clip.name }) }, text);
       button.addEventListener("click", run);
       return button;
     };
-    return element("li", {}, element("b", {}, brief(clip.label, 40)), waveform(peaksOf(clip.take), clip.take.samples.length / clip.take.rate, clip.name),
-      element("span", { class: "buttons" }, act("Play", () => void play(clip.take)), act("Delete", () => this.#delete(clip))));
+    return element("li", {}, element("bdi", {}, clip.label.slice(0, 60)), waveform(peaksOf(clip.take), clip.take.samples.length / clip.take.rate, clip.name),
+      element("span", { class: "buttons" }, act(t("microphone.play"), () => void play(clip.take)), act(t("microphone.delete"), () => this.#delete(clip))));
   }
 
   #delete(clip: Clip): void {
     const at = this.#clips.indexOf(clip);
     this.#clips = this.#clips.filter((c) => c !== clip);
     this.#fill(this.#word.value);
-    this.#tell(`Deleted ${clip.name}.`);
+    this.#tell(kit().t("microphone.deleted", { clip: clip.name }));
     // The button is gone: on to the next one's, or back to the first.
     const rest = this.#list.querySelectorAll<HTMLButtonElement>("li button:last-child");
     (rest[Math.min(at, rest.length - 1)] ?? this.#record).focus();
