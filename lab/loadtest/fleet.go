@@ -109,6 +109,8 @@ func (f *Fleet) play(ctx context.Context, joining chan struct{}) {
 		case err == nil:
 			f.seen.finish()
 			return
+		case ctx.Err() != nil: // the time is up
+			return
 		case errors.Is(err, errProviders):
 			f.seen.end(err)
 			return
