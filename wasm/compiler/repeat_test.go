@@ -1,7 +1,6 @@
 package compiler_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -79,7 +78,7 @@ func TestRepeatsBoundPrograms(t *testing.T) {
 	}
 	few, some := size(6)
 	many, more := size(24)
-	t.Log(fmt.Sprintf("6 layers: %d bytes of code, %d in all; 24 layers: %d, %d", few, some, many, more))
+	t.Logf("6 layers: %d bytes of code, %d in all; 24 layers: %d, %d", few, some, many, more)
 	if many > few+few/20 {
 		t.Errorf("24 layers have %d bytes of code, 6 have %d", many, few)
 	}
