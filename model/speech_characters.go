@@ -80,7 +80,10 @@ func (c *Config) readCharacters(fsys fs.FS) ([]byte, error) {
 func characterValue(raw json.RawMessage, standard any) (any, error) {
 	if _, truth := standard.(bool); truth {
 		var b bool
-		return b, json.Unmarshal(raw, &b)
+		if err := json.Unmarshal(raw, &b); err != nil {
+			return nil, fmt.Errorf("want a truth: %w", err)
+		}
+		return b, nil
 	}
 	var s string
 	if json.Unmarshal(raw, &s) == nil {

@@ -125,8 +125,8 @@ func OpenShared(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: stop serve there first", err)
 	}
-	defer lock.release()
-	f, err := OpenFleet(dir) // of this schema, with the tables that are added since
+	defer func() { _ = lock.release() }() // closing ends it, whatever closing says
+	f, err := OpenFleet(dir)              // of this schema, with the tables that are added since
 	if err != nil {
 		return nil, err
 	}

@@ -93,7 +93,12 @@ var page string
 var pageTemplate = template.Must(template.New("audit").Parse(page))
 
 // HTML writes it as one page, without scripts and without anything from elsewhere.
-func (d Dossier) HTML(w io.Writer) error { return pageTemplate.Execute(w, d) }
+func (d Dossier) HTML(w io.Writer) error {
+	if err := pageTemplate.Execute(w, d); err != nil {
+		return fmt.Errorf("dossier: %w", err)
+	}
+	return nil
+}
 
 // File writes the page as a whole.
 func (d Dossier) File(path string) error {

@@ -104,7 +104,7 @@ func often(e edge.Event) bool {
 // missed tells of events whose words an owner should find above the line that is gone.
 func missed(e edge.Event) bool {
 	switch e.State {
-	case edge.Preparing, edge.Waiting, edge.Abandoned, edge.Dropped, edge.Refused:
+	case edge.Preparing, edge.Waiting, edge.Keying, edge.Abandoned, edge.Dropped, edge.Refused:
 		return e.Text != ""
 	}
 	return false
@@ -175,17 +175,17 @@ func words(e edge.Event) string {
 	case edge.Waiting:
 		return "waiting for the next round" + because
 	case edge.Keying:
-		return "agreeing on keys with the other devices" + round
+		return "agreeing on keys with the other devices" + round + because
 	case edge.Fetching:
 		return "fetching what is needed" + round + because
 	case edge.Training:
 		return "training" + rank(e) + round
 	case edge.Uploading:
-		return "sending the masked update" + round
+		return "sending the masked update" + round + because
 	case edge.Collecting:
-		return "waiting for the other devices" + round
+		return "waiting for the other devices" + round + because
 	case edge.Revealing:
-		return "helping to unmask the sum" + round
+		return "helping to unmask the sum" + round + because
 	case edge.Committed:
 		return fmt.Sprintf("round %d is made", e.Round)
 	case edge.Abandoned:
