@@ -165,12 +165,12 @@ test("an operator pauses the job, invites, and shows the run to somebody, from t
   assert.equal(forecast.charged, spent.length);
   assert.deepEqual([Number(privacy.at(-1)[0]), Number(privacy.at(-1)[2])], [Number(column("round").at(-1)) + forecast.left, rounded(forecast.points.at(-1).simulated.epsilon)]);
   assert.deepEqual((await table("time-plot")).map((r) => r[1]), released("seconds").map((s) => Number(s) < 10 ? `${Number(s).toFixed(1)} s` : `${Math.round(Number(s))} s`));
-  assert.deepEqual((await table("accuracy-plot")).map((r) => r.at(-1)), released("accuracy_drawn").map((a) => a === "" ? "–" : `${(100 * Number(a)).toFixed(1)} %`));
+  assert.deepEqual((await table("accuracy-plot")).map((r) => r.at(-1)), released("accuracy_drawn").map((a) => a === "" ? "–" : `${(100 * Number(a)).toFixed(1)}%`));
   const each = (up, i) => Math.round((Number(up) + Number(released("bytes_down")[i])) / (released("cohort")[i] - released("absent")[i]));
-  const bytes = (n) => n < 1000 ? `${n} B` : n < 1e6 ? `${(n / 1e3).toFixed(n < 1e5 ? 1 : 0)} kB` : `${(n / 1e6).toFixed(1)} MB`;
+  const bytes = (n) => n < 1000 ? `${n} byte${n === 1 ? "" : "s"}` : n < 1e6 ? `${(n / 1e3).toFixed(n < 1e5 ? 1 : 0)} kB` : `${(n / 1e6).toFixed(1)} MB`;
   assert.deepEqual((await table("traffic-plot")).map((r) => r[1]), released("bytes_up").map((up, i) => bytes(each(up, i))));
   await tab.$eval("#fleet-section", (e) => e.scrollIntoView());
-  await until("the fleet by platform", async () => /linux\/\w+4 \(100.0 %\)/.test(await textOf(tab, "#fleet-platforms")), () => textOf(tab, "#fleet-section"));
+  await until("the fleet by platform", async () => /linux\/\w+4 \(100.0%\)/.test(await textOf(tab, "#fleet-platforms")), () => textOf(tab, "#fleet-section"));
 
   // An invitation, and a link to look.
   await tab.$eval("#card-access", (e) => { e.open = true; });

@@ -79,9 +79,9 @@ for (const name of names) {
     assert.match(await textOf(tab, "#devices-of"), /10 drawn for this round, 4 not there, 0 dropped/);
 
     const cells = await tab.$$eval("#parts-rows tr", (rows) => Object.fromEntries(rows.map((r) => [r.cells[0].textContent, [...r.cells].slice(2).map((c) => c.textContent)])));
-    assert.deepEqual(cells.Base, ["0 B", "10.0 kB", "100 kB"]);
-    assert.deepEqual(cells["Adapter slices"], ["0 B", "2.0 kB", "60.0 kB"]); // 60 kB among 6 rounds of 5
-    assert.deepEqual(cells["Masked updates"], ["1.0 kB", "0 B", "30.0 kB"]);
+    assert.deepEqual(cells.Base, ["0 bytes", "10.0 kB", "100 kB"]);
+    assert.deepEqual(cells["Adapter slices"], ["0 bytes", "2.0 kB", "60.0 kB"]); // 60 kB among 6 rounds of 5
+    assert.deepEqual(cells["Masked updates"], ["1.0 kB", "0 bytes", "30.0 kB"]);
 
     // Each plot says the same as a table.
     const table = async (plot) => {
@@ -91,19 +91,19 @@ for (const name of names) {
     };
     const accuracy = await table("accuracy-plot");
     assert.deepEqual(accuracy[0], ["Round", "Best rank", "Best rank, from", "to", "Drawn rank"]);
-    assert.deepEqual(accuracy[4], ["4", "79.0 %", "71.2 %", "85.2 %", "66.5 %"]); // of 128, by scipy: 0.71151 to 0.85159
-    assert.deepEqual(accuracy[6], ["6", "79.0 %", "71.2 %", "85.2 %", "–"]); // rank 6 as it was measured in round 4; rank 7 was drawn
+    assert.deepEqual(accuracy[4], ["4", "79.0%", "71.2%", "85.2%", "66.5%"]); // of 128, by scipy: 0.71151 to 0.85159
+    assert.deepEqual(accuracy[6], ["6", "79.0%", "71.2%", "85.2%", "–"]); // rank 6 as it was measured in round 4; rank 7 was drawn
     const map = await table("rank-map");
     assert.deepEqual(map[0], ["Round", "Drawn", "Head", ...ranks.slice(1).map((r) => `Rank ${r}`)]);
-    assert.deepEqual(map[6], ["6", "7", "50.0 %", "10.0 %", "20.0 %", "30.0 %", "40.0 %", "66.5 %", "79.0 %", "71.5 %", "74.0 %"]);
+    assert.deepEqual(map[6], ["6", "7", "50.0%", "10.0%", "20.0%", "30.0%", "40.0%", "66.5%", "79.0%", "71.5%", "74.0%"]);
     assert.deepEqual((await table("turnout-plot")).slice(-2), [["5", "4.0", "1.0", "0.0", "0.0", "0.0"], ["6", "1.0", "1.0", "1.0", "1.0", "1.0"]].map((r) => r.map((c) => c.replace(".0", ""))));
     assert.deepEqual((await table("sessions-plot")).at(-1), ["6", "3"]);
     assert.deepEqual((await table("privacy-plot")).slice(-3), [["6", "3", "3", "5"], ["7", "–", "4", "5"], ["8", "–", "4.5", "5"]]);
-    assert.deepEqual((await table("traffic-plot")).slice(-2), [["5", "3.0 kB", "1.7 kB", "500 B", "833 B"], ["6", "2.0 kB", "1.1 kB", "333 B", "556 B"]]);
+    assert.deepEqual((await table("traffic-plot")).slice(-2), [["5", "3.0 kB", "1.7 kB", "500 bytes", "833 bytes"], ["6", "2.0 kB", "1.1 kB", "333 bytes", "556 bytes"]]);
     assert.deepEqual((await table("time-plot")).at(-1), ["6", "4.0 s"]);
     assert.match(await textOf(tab, "#attention"), /2 more rounds of the 3 left: 1 round will be missing/);
     await tab.$eval("#fleet-section", (e) => e.scrollIntoView());
-    await until("the groups", async () => /<b>x<\/b>1 \(10.0 %\)/.test(await textOf(tab, "#fleet-programs")), () => textOf(tab, "#fleet-section"));
+    await until("the groups", async () => /<b>x<\/b>1 \(10.0%\)/.test(await textOf(tab, "#fleet-programs")), () => textOf(tab, "#fleet-section"));
 
     // Squares that change are drawn over: what is there then is what a page that begins with it draws.
     const before = standing;
@@ -124,9 +124,9 @@ for (const name of names) {
     // The keyboard reads a plot and zooms all of them.
     await tab.focus("#accuracy-plot .canvas");
     await tab.keyboard.press("End");
-    await until("the last round read out", async () => /^Round 6: Best rank 79.0 %, Drawn rank not measured$/.test(await textOf(tab, "#readout")), () => textOf(tab, "#readout"));
+    await until("the last round read out", async () => /^Round 6: Best rank 79.0%, Drawn rank not measured$/.test(await textOf(tab, "#readout")), () => textOf(tab, "#readout"));
     await tab.keyboard.press("ArrowLeft");
-    await until("the round before", async () => /^Round 5: Best rank 79.0 %/.test(await textOf(tab, "#readout")), () => textOf(tab, "#readout"));
+    await until("the round before", async () => /^Round 5: Best rank 79.0%/.test(await textOf(tab, "#readout")), () => textOf(tab, "#readout"));
     await tab.keyboard.press("+");
     await until("fewer rounds", async () => /^Rounds \d to \d$/.test(await textOf(tab, "#zoom-said")));
     await until("a shorter table of another plot", async () => (await tab.$$("#time-plot .values tbody tr")).length < 6);
@@ -146,7 +146,7 @@ for (const name of names) {
     await until("the other run", async () => /laid over/.test(await textOf(tab, "#compare-said")), () => textOf(tab, "#compare-said"));
     await until("its figures", () => tab.$("#compare-rows tr"));
     const compared = await tab.$$eval("#compare-rows tr", (rows) => rows.map((r) => [...r.cells].slice(1).map((c) => c.textContent)));
-    assert.deepEqual(compared, [["6", "2"], ["50.0 %", "50.0 %"], ["79.0 %", "50.0 %"], ["3", "2"], ["3.3 s", "9.0 s"], ["3.0 kB", "200 B"]]);
+    assert.deepEqual(compared, [["6", "2"], ["50.0%", "50.0%"], ["79.0%", "50.0%"], ["3", "2"], ["3.3 s", "9.0 s"], ["3.0 kB", "200 bytes"]]);
     await until("its line", async () => /The other run/.test(await textOf(tab, "#accuracy-plot .key")), () => textOf(tab, "#accuracy-plot"));
     writeFileSync(file, "a,b\n1,2\n");
     await input.uploadFile(file);

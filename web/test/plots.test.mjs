@@ -128,8 +128,8 @@ test("nothing is said where nothing is amiss, and each thing that is, is", () =>
   assert.deepEqual(concern({ lines: [{ ...line2("ALARM", "ERROR"), time: "1969-01-01T00:00:00Z" }] }), [], "an old alarm");
   says({ records: [round(1), round(2, { released: false, reason: "too few" })] }, "warn", /The last round released nothing: too few/);
   says({ records: [1, 2, 3].map((n) => round(n, { released: false })) }, "alarm", /The last 3 rounds released nothing/);
-  says({ records: calm.map((r) => ({ ...r, ended: r.ended - 500 })) }, "warn", /No round has ended for 9 min; they usually end 10 s apart/);
-  says({ records: calm.map((r, i) => i < 55 ? r : { ...r, dropped: 4 }) }, "warn", /More devices leave: 40.0 % in the last 5 rounds, 1.0 % in the 50 before/);
+  says({ records: calm.map((r) => ({ ...r, ended: r.ended - 500 })) }, "warn", /No round has ended for 9 min; they usually end 10 sec apart/);
+  says({ records: calm.map((r, i) => i < 55 ? r : { ...r, dropped: 4 }) }, "warn", /More devices leave: 40.0% in the last 5 rounds, 1.0% in the 50 before/);
   assert.deepEqual(concern({ records: calm.map((r) => ({ ...r, dropped: 4 })) }), [], "many leave as they always did");
   says({ lines: [line2("strike", "WARN", "device=0123abcd", "excluded=true"), line2("strike", "WARN", "device=99", "excluded=false")] }, "warn", /1 device was excluded/);
 });
