@@ -125,7 +125,7 @@ func OpenShared(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: stop serve there first", err)
 	}
-	defer func() { _ = lock.release() }() // closing ends it, whatever closing says
+	defer func() { _ = lock.release() }()
 	f, err := OpenFleet(dir)              // of this schema, with the tables that are added since
 	if err != nil {
 		return nil, err

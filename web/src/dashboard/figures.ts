@@ -146,9 +146,11 @@ export function spending(records: RoundRecord[], bound: Bound, forecast: Forecas
   if (!forecast) return out;
   const round = records.at(-1)?.round ?? 0, epsilon = records.at(-1)?.[bound]?.epsilon;
   if (epsilon !== undefined && forecast.left > 0) out.foretold[out.foretold.length - 1] = epsilon;
+  // Rounds may have ended since it was foretold.
+  const charged = Math.max(forecast.charged, records.filter((r) => r[bound]).length);
   for (const p of forecast.points) {
-    const further = p.rounds - forecast.charged;
-    if (further <= 0 || further > forecast.affords) continue;
+    const further = p.rounds - charged;
+    if (further <= 0 || p.rounds - forecast.charged > forecast.affords) continue;
     out.x.push(round + further);
     out.spent.push(null);
     out.foretold.push(p[bound]?.epsilon ?? null);
