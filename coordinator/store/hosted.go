@@ -126,7 +126,7 @@ func OpenShared(dir string) (*Store, error) {
 		return nil, fmt.Errorf("%w: stop serve there first", err)
 	}
 	defer func() { _ = lock.release() }()
-	f, err := OpenFleet(dir)              // of this schema, with the tables that are added since
+	f, err := OpenFleet(dir) // of this schema, with the tables that are added since
 	if err != nil {
 		return nil, err
 	}
