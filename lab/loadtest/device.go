@@ -45,7 +45,7 @@ func (d *device) dial(ctx context.Context) error {
 	defer cancel()
 	conn, answer, err := websocket.Dial(ctx, d.token.Endpoint(), &websocket.DialOptions{HTTPClient: d.http, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
-		return err
+		return fmt.Errorf("dial: %w", err)
 	}
 	conn.SetReadLimit(wire.MaxFrame)
 	d.conn = conn

@@ -38,7 +38,7 @@ rounds: %d
 adapter: {rank_min: 1, rank_max: 2}
 cohort: {population: %d, floor: 3}
 shard: {size: 8, floor: 3, corrupt: 0, breach_bits: 0}
-privacy: {simulated_pool: 1000000, simulated_cohort: 10000}
+privacy: {simulated_population: 1000000, simulated_cohort: 10000}
 `, name, rounds, devices)
 		file := filepath.Join(dir, name+".yaml")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

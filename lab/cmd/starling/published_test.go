@@ -26,7 +26,7 @@ func TestJoinTakesAPublishedBase(t *testing.T) {
 			t.Errorf("--base-from %s asks for %q", from, l.Asked())
 		}
 		if from == "hub" {
-			device.says("fetching: base starling/default")
+			device.says("fetching what is needed: base starling/default")
 		}
 		device.stop()
 		device.exit()
