@@ -278,7 +278,8 @@ func TestOneDeviceInTwoJobs(t *testing.T) {
 	})
 	w.h.Kick()           // as who pardons over the network does
 	var left atomic.Bool // it was told too early
-	p.over = func(error) { left.Store(true) }
+	over := func(error) { left.Store(true) }
+	p.over.Store(&over)
 	var again func() []error
 	w.until("two", "takes it in again", func(store.Hosted) bool {
 		if s, _ := w.h.Status("two"); s.Connected == 1 {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -257,7 +258,7 @@ func (w *town) token(name string) (token string) {
 type people struct {
 	keys  []ed25519.PrivateKey
 	train func(ctx context.Context, device int, job string)
-	over  func(err error) // called with what a device's part in a job ended with
+	over  atomic.Pointer[func(err error)] // called with what a device's part in a job ended with
 
 	mu   sync.Mutex
 	busy map[string]int // by device: jobs that it trains for
@@ -313,8 +314,9 @@ func (p *people) join(t *testing.T, job, token string) func() []error {
 			BackoffMin: 5 * time.Millisecond, BackoffMax: 50 * time.Millisecond,
 			Data: edge.Examples(&dataset.Set{Labels: []string{"a", "b"}, Examples: []dataset.Example{{Text: "the fox"}}})}
 		wg.Go(func() {
-			if errs[i] = edge.Run(ctx, cfg); p.over != nil {
-				p.over(errs[i])
+			errs[i] = edge.Run(ctx, cfg)
+			if over := p.over.Load(); over != nil {
+				(*over)(errs[i])
 			}
 		})
 	}
@@ -334,14 +336,16 @@ func (p *people) refused(t *testing.T, job, token, why string) {
 	told := 0
 	ends := make([]func() []error, len(p.keys))
 	for i := range ends {
-		one := &people{keys: p.keys[i : i+1], busy: map[string]int{}, over: func(err error) {
+		over := func(err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			told++
 			if refused := new(edge.RefusedError); !errors.As(err, &refused) || !strings.Contains(refused.Text, why) {
 				t.Errorf("a device that may not join %s: %v", job, err)
 			}
-		}}
+		}
+		one := &people{keys: p.keys[i : i+1], busy: map[string]int{}}
+		one.over.Store(&over)
 		ends[i] = one.join(t, job, token)
 	}
 	watchdog.Wait(t, "the refusals of "+job, func() {
