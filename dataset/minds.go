@@ -3,7 +3,6 @@ package dataset
 import (
 	"bufio"
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -34,20 +33,16 @@ func intentColumn(names []string) (at int, ok bool) {
 
 // minds reads such a table: recordings labelled by their intents.
 func (s *scanner) minds(in *bufio.Reader, sep rune) error {
-	limit := &bounded{r: in}
-	r := csv.NewReader(limit)
+	r := s.csv(in)
 	r.Comma, r.TrimLeadingSpace, r.ReuseRecord = sep, true, true
 	var header []string
 	file, intent := 0, 0
 	for {
-		limit.left = MaxLine + 64<<10 // beyond the record: what is read ahead
-		row, err := r.Read()
-		if bad := new(csv.ParseError); errors.As(err, &bad) {
-			return &LineError{s.name, bad.Line, bad.Err}
-		} else if errors.Is(err, io.EOF) {
+		row, err := r.next()
+		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+			return err
 		}
 		if header == nil {
 			header = trimmed(row)

@@ -3,7 +3,6 @@ package dataset
 import (
 	"bufio"
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -61,20 +60,16 @@ func (c Columns) pixelColumns(header []string) (pixels []int, label int) {
 
 // pixelTable reads a table of pixels; the values are as they stand in the file.
 func (s *scanner) pixelTable(in *bufio.Reader, sep rune, header []string, pixels []int, label int) error {
-	limit := &bounded{r: in}
-	r := csv.NewReader(limit)
+	r := s.csv(in)
 	r.Comma, r.ReuseRecord = sep, true
 	side, channels := imageSide(len(pixels))
 	user, provider := find(header, "user"), find(header, "provider")
 	for first := true; ; first = false {
-		limit.left = MaxLine + 64<<10
-		row, err := r.Read()
-		if bad := new(csv.ParseError); errors.As(err, &bad) {
-			return &LineError{s.name, bad.Line, bad.Err}
-		} else if errors.Is(err, io.EOF) {
+		row, err := r.next()
+		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+			return err
 		}
 		if first {
 			continue

@@ -47,18 +47,14 @@ func isTweet(row []string) error {
 
 // sentiment reads tweets.
 func (s *scanner) sentiment(in io.Reader) error {
-	limit := &bounded{r: in}
-	r := csv.NewReader(limit)
+	r := s.csv(in)
 	r.LazyQuotes, r.ReuseRecord, r.FieldsPerRecord = true, true, -1
 	for {
-		limit.left = MaxLine + 64<<10 // beyond the record: what is read ahead
-		row, err := r.Read()
-		if bad := new(csv.ParseError); errors.As(err, &bad) {
-			return &LineError{s.name, bad.Line, bad.Err}
-		} else if errors.Is(err, io.EOF) {
+		row, err := r.next()
+		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+			return err
 		}
 		line, _ := r.FieldPos(0)
 		if err = isTweet(row); err == nil {
