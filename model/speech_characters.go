@@ -81,7 +81,7 @@ func characterValue(raw json.RawMessage, standard any) (any, error) {
 	if _, truth := standard.(bool); truth {
 		var b bool
 		if err := json.Unmarshal(raw, &b); err != nil {
-			return nil, fmt.Errorf("want a truth: %w", err)
+			return nil, fmt.Errorf("want true or false: %w", err)
 		}
 		return b, nil
 	}

@@ -167,7 +167,7 @@ func TestCharactersAreRefused(t *testing.T) {
 		"pad_token_id is 0":         set(PairsFile, `{"<pad>": 1, "b": 2}`),
 		`"a": json`:                 set(PairsFile, `{"<pad>": 0, "a": 1.5}`),
 		"pad_token: want a text":    set(TokenizerConfigFile, `{"pad_token": 7}`),
-		"do_lower_case: json":       set(TokenizerConfigFile, `{"do_lower_case": "yes"}`),
+		"want true or false: json":  set(TokenizerConfigFile, `{"do_lower_case": "yes"}`),
 		"ctc_loss_reduction is":     swap(`"ctc_loss_reduction": "sum"`, `"ctc_loss_reduction": "none"`),
 		`added_tokens.json has "T"`: set(AddedTokensFile, `{"T": 11}`),
 	} {
