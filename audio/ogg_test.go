@@ -159,6 +159,11 @@ func TestHostileOggIsRefused(t *testing.T) {
 		h := append([]byte("\x05vorbis"), bitsIn(append([]uint64{0, 8, 0x564342, 24}, book...)...)...)
 		return oggOf(packets[0], packets[1], append(h, make([]byte, 64)...), packets[3])
 	}
+	// One codebook, floor, mapping and mode, and a residue of 2^32-1 values, of which a decoder would make 2^24 parts.
+	small := append([]byte("\x05vorbis"), bitsIn(0, 8, 0x564342, 24, 1, 16, 2, 24, 0, 1, 0, 1, 0, 5, 0, 5, 0, 4, 0, 6, 0, 16,
+		0, 6, 1, 16, 0, 5, 0, 3, 0, 2, 0, 8, 0, 2, 4, 4, 0, 6, 0, 16, 1, 24, 0, 24, 255, 24, 0, 6, 0, 8, 0, 4,
+		0, 6, 0, 16, 0, 1, 0, 1, 0, 2, 0, 24, 0, 6, 0, 33, 0, 8, 1, 1)...)
+	negative := oggOf(packets[0], packets[1], small, bitsIn(0, 1, 1, 1, 0, 64))
 	turned := func(at int, v byte) []byte {
 		data := slices.Clone(good)
 		data[at] ^= v
@@ -203,6 +208,7 @@ func TestHostileOggIsRefused(t *testing.T) {
 		"too many words":      {setup(1, 16, 4, 24, 0, 1, 0, 1, 0, 5, 0, 5, 0, 5), "more words", nil},
 		"a table":             {setup(1, 16, 2, 24, 0, 1, 0, 1, 0, 5, 0, 5, 9, 4), "type 9", nil},
 		"an old floor":        {setup(1, 16, 2, 24, 0, 1, 0, 1, 0, 5, 0, 5, 0, 4, 0, 6, 0, 16, 0, 6, 0, 16), "floor of type 0", nil},
+		"a negative residue":  {negative, "a residue from value 1 to 0", nil},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -113,9 +113,10 @@ func (b *bitsOf) take(n int) uint32 {
 	return v
 }
 
-// checkVorbisSetup walks through the setup header (4.2.4) as far as its codebooks and the
-// kinds of its floors: sizes are within bounds, and every code ends, since its words fill a
-// tree. Floors of type 0, which encoders do not write, are refused.
+// checkVorbisSetup walks through the setup header (4.2.4) as far as its codebooks, the kinds
+// of its floors and the spans of its residues: sizes are within bounds, none is negative, which
+// the decoder would take for 2^32 of them, and every code ends, since its words fill a tree.
+// Floors of type 0, which encoders do not write, are refused.
 func checkVorbisSetup(h []byte) error {
 	if len(h) < 8 || string(h[:7]) != "\x05vorbis" {
 		return errors.New("the third packet holds none")
@@ -142,6 +143,13 @@ func checkVorbisSetup(h []byte) error {
 			return fmt.Errorf("a floor of type %d, want 1", kind)
 		}
 		skipFloor(r)
+	}
+	for range r.take(6) + 1 {
+		r.take(16)
+		if begin, end := r.take(24), r.take(24); begin > end {
+			return fmt.Errorf("a residue from value %d to %d", begin, end)
+		}
+		skipResidue(r)
 	}
 	if r.short {
 		return ErrShort
@@ -249,5 +257,23 @@ func skipFloor(r *bitsOf) {
 		for range dimensions[class] {
 			r.take(width)
 		}
+	}
+}
+
+// skipResidue walks through what follows a residue's span (8.6.1).
+func skipResidue(r *bitsOf) {
+	r.take(24)
+	classes := r.take(6) + 1
+	r.take(8)
+	books := 0
+	for range classes {
+		passes := r.take(3)
+		if r.take(1) == 1 {
+			passes |= r.take(5) << 3
+		}
+		books += bits.OnesCount32(passes)
+	}
+	for range books {
+		r.take(8)
 	}
 }
