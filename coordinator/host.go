@@ -74,7 +74,9 @@ func (c *Coordinator) beginShared(r *running) error {
 	return stopped(r.id, c.cfg.Host.Begin(r.id, c.PriceOf(r.event)))
 }
 
-// endShared says what came of it. known is how many entries the job's ledger had before.
+// endShared says what came of it. known is how many entries the job's ledger had before. Of a
+// round that the job's store did not settle nothing is said: it may be charged when the job is
+// opened again, and counts until then.
 func (c *Coordinator) endShared(r *running, known int, again bool) error {
 	if c.cfg.Host == nil {
 		return nil
@@ -83,6 +85,8 @@ func (c *Coordinator) endShared(r *running, known int, again bool) error {
 	if len(c.spent) > known {
 		p := c.PriceOf(c.spent[len(c.spent)-1])
 		charged = &p
+	} else if r.finish == nil || r.fatal != nil {
+		return nil // the job ends, and with it its turn
 	}
 	return c.cfg.Host.End(r.id, charged, again && int(c.core.version) < c.t.job.Rounds)
 }

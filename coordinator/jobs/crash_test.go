@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"context"
 	"crypto/ed25519"
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
@@ -113,6 +114,28 @@ func TestKillInRoundsOfTwoJobs(t *testing.T) {
 				t.Errorf("entries %v", count)
 			}
 		})
+	}
+}
+
+// TestARoundThatCannotBeChargedCounts: the job's store breaks after the round was drawn. It owes
+// its cost there, and the fleet does not get it back for anybody else to spend.
+func TestARoundThatCannotBeChargedCounts(t *testing.T) {
+	dir, p := t.TempDir(), newPeople(t, 3)
+	var once sync.Once
+	p.train = func(context.Context, int, string) {
+		once.Do(func() {
+			db, err := sql.Open("sqlite", filepath.Join(dir, "jobs", "one", store.FileName))
+			ok(t, err)
+			_, err = db.Exec(`CREATE TRIGGER full BEFORE INSERT ON ledger BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`)
+			ok(t, errors.Join(err, db.Close()))
+		})
+	}
+	w := open(t, dir, 0)
+	w.submit(tinyJob("one", 2), "", 0)
+	p.join(t, "one", w.token("one"))
+	w.becomes("one", store.StateFailed)
+	if events, _ := w.h.Events(store.EveryPool); len(events) != 1 {
+		t.Errorf("the fleet counts %d rounds, and one is owed", len(events))
 	}
 }
 
