@@ -44,7 +44,7 @@ coordinator/internal/link: coordinator/internal/origin coordinator/monitor inter
 coordinator/internal/origin:
 coordinator/internal/socket: internal/wire
 coordinator/internal/timing: coordinator/round
-coordinator/jobs: coordinator coordinator/monitor coordinator/store dp
+coordinator/jobs: coordinator coordinator/monitor coordinator/store dp job
 coordinator/monitor: coordinator/round coordinator/store dp evaluate/metric model
 coordinator/optimizer: job
 coordinator/round:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/job"
@@ -256,6 +257,40 @@ func TestAFolderOfOneJobBecomesAServers(t *testing.T) {
 	}
 	if imported == 0 || imported > made {
 		t.Errorf("%d rounds of before are in the fleet's ledger, %d were made", imported, made)
+	}
+}
+
+// TestWhatAFolderSpentCountsBeforeItsJobIsOpened: nobody lets the job go on that ran in the
+// folder; a round of it was charged, and another owes its cost.
+func TestWhatAFolderSpentCountsBeforeItsJobIsOpened(t *testing.T) {
+	dir := t.TempDir()
+	alone, err := store.Open(dir, store.Options{Task: "old"})
+	ok(t, err)
+	for round := uint64(1); round <= 2; round++ {
+		draw := dp.Certificate{Method: dp.MethodPoisson, Generator: "crypto/rand", Rate: 0.5, Population: 24}
+		cost := dp.Rounds(dp.Mechanism{SamplingRate: 0.5, NoiseMultiplier: 2}, 1)
+		cost.Round, cost.Certificate = round, draw.Hash()
+		_, err := alone.BeginRound(store.Round{Version: 0, Rank: 1, Certificate: draw, Cost: &cost})
+		ok(t, err)
+		if round == 1 {
+			_, err = alone.Charge(cost, store.Note{})
+			ok(t, err)
+		}
+	}
+	ok(t, alone.Close())
+	shared, err := store.OpenShared(dir)
+	ok(t, errors.Join(err, shared.Close()))
+	f, err := store.OpenFleet(dir)
+	ok(t, err)
+	ok(t, f.Submit(store.Hosted{Name: "old", Folder: ".", File: fileOf(t, tinyJob("old", 3))}))
+	ok(t, errors.Join(f.Steer("old", store.WantPause), f.Close()))
+	for range 2 { // a second start takes nothing twice
+		w := open(t, dir, 0)
+		w.becomes("old", store.StatePaused)
+		if events, _ := w.h.Events(store.EveryPool); len(events) != 2 {
+			t.Errorf("the fleet counts %d rounds, and two were drawn", len(events))
+		}
+		w.close()
 	}
 }
 

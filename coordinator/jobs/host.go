@@ -48,7 +48,8 @@ type Host struct {
 	seats  map[string]*seat       // guarded by mu: of jobs that are open
 	states map[string]store.State // guarded by mu
 
-	open map[string]*opened // Run's alone
+	open    map[string]*opened // Run's alone
+	adopted bool               // the same: see adopt
 }
 
 // opened is a job that has a coordinator, or is about to.
@@ -235,6 +236,14 @@ func (h *Host) follow(ctx context.Context, wg *sync.WaitGroup) error {
 		h.states[j.Name] = j.State
 	}
 	h.mu.Unlock()
+	for _, j := range all {
+		if j.Folder == "." && !h.adopted {
+			if err := h.adopt(j); err != nil {
+				return err
+			}
+			h.adopted = true
+		}
+	}
 	active := 0
 	for _, o := range h.open {
 		if !o.over {

@@ -1,11 +1,16 @@
 package jobs
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/job"
 )
 
 // seat is one job's place at the fleet: what its coordinator takes for its Host.
@@ -140,6 +145,44 @@ func (s *seat) spend(act string, round uint64, cost *coordinator.Price) error {
 		e.Floor = cost.Floor
 	}
 	return s.h.store.Spend(s.h.spent, e)
+}
+
+// adopt puts what a job spent, or owes, before it was one of several into the fleet's ledger:
+// it counts although the job may wait, pause or be stopped before it is ever opened.
+func (h *Host) adopt(j store.Hosted) error {
+	l, err := store.ReadLedger(filepath.Join(h.cfg.Dir, filepath.FromSlash(j.Folder)))
+	if errors.Is(err, store.ErrNoStore) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	of, err := job.Parse(strings.NewReader(string(j.File)))
+	if err != nil {
+		return fmt.Errorf("jobs: %s: %w", j.Name, err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := &seat{h: h, name: j.Name, in: j.Pool}
+	take := func(act string, e dp.Event) error {
+		if b := h.spent.By[j.Name]; b != nil {
+			if _, known := b.Rounds[e.Round]; known {
+				return nil
+			}
+		}
+		return s.spend(act, e.Round, &coordinator.Price{Event: e, Floor: of.FloorDelta()})
+	}
+	for _, e := range l.Entries {
+		if err := take(store.SpendCharge, e.Event); err != nil {
+			return err
+		}
+	}
+	for _, e := range l.Owed {
+		if err := take(store.SpendReserve, e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // settle brings the fleet's ledger to what stands in the job's, after whatever ended the

@@ -37,6 +37,8 @@ type Ledger struct {
 	Bare    bool // some round was released without noise
 	Entries []Entry
 	Head    [32]byte // hash of the last entry; the chain's beginning where there is none
+	// Owed are rounds under way, or cut off with their process, that will be charged.
+	Owed []dp.Event
 }
 
 // LedgerError says where a ledger breaks; it is ErrLedger.
@@ -151,7 +153,28 @@ func readLedger(q querier) (Ledger, error) {
 		return l, fmt.Errorf("%w: %w", ErrLedger, err)
 	}
 	l.Head = head
-	return l, nil
+	l.Owed, err = owed(q)
+	return l, err
+}
+
+func owed(q querier) (out []dp.Event, err error) {
+	rows, err := q.Query(`SELECT intent.body FROM intent JOIN round ON round.id = intent.round WHERE outcome = '' ORDER BY round.id`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var body []byte
+		var e dp.Event
+		if err := rows.Scan(&body); err != nil {
+			return nil, err
+		}
+		if err := e.UnmarshalBinary(body); err != nil {
+			return nil, fmt.Errorf("what a round owes: %w", err)
+		}
+		out = append(out, e)
+	}
+	return out, rows.Err()
 }
 
 // checkLedger verifies the chain and that the checkpoints agree with it: one
