@@ -191,9 +191,18 @@ type Reached struct {
 
 func (s *desk) serveReached(w http.ResponseWriter, r *http.Request) {
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
-		token, err := f.Reached()
+		token, err := s.reached(f)
 		return Reached{token}, err
 	})
+}
+
+// reached is how devices come to what the desk is of, without a secret; empty before serve has
+// said how.
+func (s *desk) reached(f *store.Fleet) (token string, err error) {
+	if s.leads != "" {
+		return s.leads, nil
+	}
+	return f.Reached()
 }
 
 // Invited is a new invitation, and the secret that its token has.
@@ -207,9 +216,9 @@ type Invited struct {
 }
 
 // invited leads who is invited by a secret to the address that serve said last.
-func invited(f *store.Fleet, i store.Invitation, secret []byte) (Invited, error) {
+func (s *desk) invited(f *store.Fleet, i store.Invitation, secret []byte) (Invited, error) {
 	out := Invited{Invitation: i, Secret: secret}
-	reached, err := f.Reached()
+	reached, err := s.reached(f)
 	if err != nil || reached == "" {
 		return out, err
 	}
@@ -239,7 +248,7 @@ func (s *desk) serveInvite(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return nil, err
 		}
-		return invited(f, i, secret)
+		return s.invited(f, i, secret)
 	})
 }
 

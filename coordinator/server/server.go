@@ -74,6 +74,7 @@ type desk struct {
 	fleet      func() (*store.Fleet, error)
 	changed    func() // called when an operator has changed something
 	adminToken string
+	leads      string // a token without its secret: to a job that is one of several; "": the fleet's own
 	trusted    []netip.Prefix
 	names      sync.Map     // by which devices reach us
 	fronts     sync.Map     // the same with their ports, as in the origin of a page

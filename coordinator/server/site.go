@@ -100,6 +100,12 @@ func (s *Site) Mount(name string, c *coordinator.Coordinator, atRoot bool) error
 	defer s.mu.Unlock()
 	m := &mounted{Server: one, atRoot: atRoot}
 	m.token = one.Token(s.url+jobsPath+name, s.pin)
+	t, err := wire.ParseToken(m.token)
+	if err != nil {
+		return err
+	}
+	t.Secret = nil
+	one.leads = t.String()
 	m.devices, m.admin = one.Handler(), one.AdminHandler()
 	s.jobs[name] = m
 	return nil

@@ -144,6 +144,16 @@ func TestSite(t *testing.T) {
 	if code, b := asked(t, h, "GET", "/jobs/root/v1/admin/devices.json", map[string]string{"Authorization": "Bearer " + tokens[store.RoleViewer]}); code != 200 || strings.Count(string(b), `"identity"`) != 3 {
 		t.Errorf("devices of a job: %d %s", code, b)
 	}
+	// Who is invited from a job's own dashboard is led to that job.
+	var led Invited
+	code, body := posted(h, tokens[store.RoleOperator], "/jobs/one/v1/admin/invitations", "{}")
+	if err := json.Unmarshal([]byte(body), &led); code != 200 || err != nil {
+		t.Fatalf("an invitation: %d %s", code, body)
+	}
+	page, text, _ := strings.Cut(led.Link, "#")
+	if to, err := wire.ParseToken(text); err != nil || page != front.URL+"/jobs/one/" || to.URL != front.URL+"/jobs/one" || len(to.Task) == 0 {
+		t.Errorf("an invitation to a job leads to %s, %v", led.Link, err)
+	}
 	steer := func(role store.Role, name, act string, want int) {
 		t.Helper()
 		if code, body := posted(h, tokens[role], "/v1/admin/jobs/"+name+"/"+act, ""); code != want {
@@ -161,7 +171,8 @@ func TestSite(t *testing.T) {
 	if w := ask(site.Handler(), "GET", "/jobs/root/v1/job"); w.Code != 410 {
 		t.Errorf("an archived job: %d", w.Code)
 	}
-	code, b := asked(t, h, "GET", "/v1/admin/spending.json", map[string]string{"Authorization": "Bearer " + tokens[store.RoleViewer]})
+	var b []byte
+	code, b = asked(t, h, "GET", "/v1/admin/spending.json", map[string]string{"Authorization": "Bearer " + tokens[store.RoleViewer]})
 	var l Ledger
 	if err := json.Unmarshal(b, &l); code != 200 || err != nil || len(l.Entries) != 4 || len(l.Totals) != 1 || l.Totals[0].Rounds != 2 {
 		t.Errorf("the ledger: %d %s %v", code, b, err)
@@ -172,7 +183,7 @@ func TestSite(t *testing.T) {
 	for _, a := range acts[3:] {
 		did = append(did, a.By+": "+a.Act)
 	}
-	if want := "a admin: submit job, a admin: submit job, a operator: pause job, a operator: archive job"; strings.Join(did, ", ") != want {
+	if want := "a admin: submit job, a admin: submit job, a operator: invite, a operator: pause job, a operator: archive job"; strings.Join(did, ", ") != want {
 		t.Errorf("acts %q", did)
 	}
 	if _, err := os.Stat(filepath.Join("jobs")); err == nil {
