@@ -294,6 +294,26 @@ func TestWhatAFolderSpentCountsBeforeItsJobIsOpened(t *testing.T) {
 	}
 }
 
+// TestAFoldersDevicesAreInThePoolOfItsJob: what it spent counts there, and nowhere else.
+func TestAFoldersDevicesAreInThePoolOfItsJob(t *testing.T) {
+	dir, key := t.TempDir(), [32]byte{1}
+	alone, err := store.Open(dir, store.Options{Task: "old"})
+	ok(t, err)
+	_, err = alone.Enrol(key, 0)
+	ok(t, errors.Join(err, alone.Close()))
+	shared, err := store.OpenShared(dir)
+	ok(t, errors.Join(err, shared.Close()))
+	f, err := store.OpenFleet(dir)
+	ok(t, err)
+	file := fileOf(t, tinyJob("old", 3))
+	ok(t, f.Submit(store.Hosted{Name: "old", Folder: ".", Pool: "clinics", File: file}))
+	members, err := f.Members()
+	ok(t, errors.Join(err, f.Close()))
+	if len(members) != 1 || len(members["clinics"]) != 1 {
+		t.Errorf("by pool: %v", members)
+	}
+}
+
 // TestOneDeviceInTwoJobs: what is held against a device is held in all jobs of its
 // pool, three rounds of any of them exclude it from all, and a pardon takes it in again.
 // It cannot be in a job of another pool.

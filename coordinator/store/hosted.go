@@ -212,6 +212,14 @@ func (f *Fleet) Submit(j Hosted) error {
 		if all >= MaxHosted {
 			return fmt.Errorf("%w: %d jobs were submitted, limit %d", ErrFull, all, MaxHosted)
 		}
+		if j.Folder == "." && j.Pool != EveryPool { // what it spent is of the devices that came with the folder
+			if all > 0 {
+				return fmt.Errorf("%w: others were submitted before the job that ran in the folder: it is of the pool %s, as its devices are", ErrAsked, EveryPool)
+			}
+			if _, err := tx.Exec(`UPDATE member SET pool = ?`, j.Pool); err != nil {
+				return err
+			}
+		}
 		_, err := tx.Exec(`INSERT INTO hosted (name, folder, pool, priority, file, want, state, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 			j.Name, j.Folder, j.Pool, j.Priority, j.File, WantRun, StateQueued, f.now().Unix())
 		return err
