@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -161,7 +162,7 @@ func (a *Account) Jobs() (jobs []JobAccount) {
 	defer a.mu.Unlock()
 	for task, j := range a.state.Jobs {
 		of := *j
-		of.Task = task
+		of.Task, of.History = task, slices.Clone(of.History)
 		jobs = append(jobs, of)
 	}
 	return jobs
@@ -290,7 +291,9 @@ func (a *Account) Merge(other *Account) error {
 		of.Committed += from.Committed
 		of.Up, of.Down = of.Up+from.Up, of.Down+from.Down
 		of.History = mergeHistory(of.History, from.History)
-		of.Forgotten = of.Forgotten && from.Forgotten
+		if of.Forgotten && !from.Forgotten {
+			of.Name, of.Forgotten = from.Name, false
+		}
 	}
 	for hour, n := range other.state.Begun {
 		a.state.Begun[hour] += n

@@ -114,6 +114,35 @@ func TestForgettingGivesNothingAway(t *testing.T) {
 	}
 }
 
+// What one of two copies has of a job that the other has forgotten is told by its name again.
+func TestForgottenInOneCopyAlone(t *testing.T) {
+	j := &job{task: [32]byte{3}}
+	j.Name, j.Job.Rounds = "kept elsewhere", 9
+	a, b := a2(t), a2(t)
+	for _, of := range []*Account{a, b} {
+		ok(t, of.begin(j, 1, 100, time.Now()))
+		ok(t, of.contribute(j, traffic{1, 2}))
+	}
+	_, err := a.Forget(j.Name)
+	ok(t, err)
+	ok(t, a.Merge(b))
+	if got := a.Jobs()[0]; got.Name != j.Name || got.Forgotten || got.Contributed != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Who was shown a job's history keeps what it was: rounds go on meanwhile.
+func TestHistoryIsACopy(t *testing.T) {
+	j, a := &job{task: [32]byte{4}}, a2(t)
+	j.Job.Rounds = 9
+	ok(t, a.contribute(j, traffic{1, 2}))
+	shown := a.Jobs()[0].History
+	ok(t, a.committed(j, traffic{3, 4}))
+	if shown[0].Up != 1 {
+		t.Errorf("it changed to %+v", shown[0])
+	}
+}
+
 func FuzzAccountHistory(f *testing.F) {
 	f.Add([]byte(`{"version":1,"jobs":{"ab":{"name":"x","history":[{"at":1,"rounds":1,"up":1,"down":1}]}},"begun":{}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
