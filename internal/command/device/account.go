@@ -49,6 +49,9 @@ file that anybody can verify; without --data it verifies such a file.`,
 		Example: "  starling account --data my.tsv\n  starling account --data my.tsv --export given.csv\n  starling account --data my.tsv --forget \"invoices\"\n  starling account --data my.tsv --proof roster.json\n  starling account --proof roster.json",
 		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if n := len(slices.DeleteFunc([]string{proof, forget, forgetLogKey, export}, func(s string) bool { return s == "" })); n > 1 {
+				return command.Usagef("--proof, --forget, --forget-log and --export are one at a time: take along before you forget")
+			}
 			if data == "" && proof != "" {
 				proven, _, err := readRosterProof(proof)
 				if err != nil {
