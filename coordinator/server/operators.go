@@ -59,7 +59,7 @@ func (s *desk) shows(r *http.Request) (*store.Operator, error) {
 		return nil, err
 	}
 	o, err := f.WhoShows(given)
-	if err = errors.Join(err, f.Close()); errors.Is(err, store.ErrUnknown) {
+	if err = errors.Join(err, f.Close()); errors.Is(err, store.ErrUnknown) || err == nil && o.Job != "" && o.Job != s.job {
 		return nil, nil
 	}
 	return &o, err
@@ -148,7 +148,7 @@ func (s *desk) serveAddOperator(w http.ResponseWriter, r *http.Request) {
 		if err := mayName(who(r).Role, in.Role); err != nil {
 			return nil, err
 		}
-		o, token, err := f.AddOperator(in.Name, in.Role, life(in.Seconds))
+		o, token, err := f.Within(s.job).AddOperator(in.Name, in.Role, life(in.Seconds))
 		return Added{o, token}, err
 	})
 }

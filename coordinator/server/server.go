@@ -74,6 +74,7 @@ type desk struct {
 	fleet      func() (*store.Fleet, error)
 	changed    func() // called when an operator has changed something
 	adminToken string
+	job        string // its name, where it is one of several; viewers named at its desk see it alone
 	leads      string // a token without its secret: to a job that is one of several; "": the fleet's own
 	trusted    []netip.Prefix
 	names      sync.Map     // by which devices reach us

@@ -95,7 +95,7 @@ func (s *Site) Mount(name string, c *coordinator.Coordinator, atRoot bool) error
 	if err != nil {
 		return err
 	}
-	one.changed = s.changed
+	one.changed, one.job = s.changed, name
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := &mounted{Server: one, atRoot: atRoot}

@@ -154,6 +154,18 @@ func TestSite(t *testing.T) {
 	if to, err := wire.ParseToken(text); err != nil || page != front.URL+"/jobs/one/" || to.URL != front.URL+"/jobs/one" || len(to.Task) == 0 {
 		t.Errorf("an invitation to a job leads to %s, %v", led.Link, err)
 	}
+	// A link that shows a run shows that one alone, and nothing of the server's.
+	var link Added
+	code, body = posted(h, tokens[store.RoleOperator], "/jobs/one/v1/admin/operators", `{"name": "a guest", "role": "viewer", "seconds": 3600}`)
+	if err := json.Unmarshal([]byte(body), &link); code != 200 || err != nil {
+		t.Fatalf("a link: %d %s", code, body)
+	}
+	for path, want := range map[string]int{"/jobs/one/v1/admin/who.json": 200, "/jobs/one/metrics": 200, "/jobs/root/v1/admin/who.json": 401,
+		"/v1/admin/who.json": 401, "/v1/admin/jobs.json": 401, "/v1/admin/spending.json": 401, "/metrics": 401} {
+		if code, _ := asked(t, h, "GET", path, map[string]string{"Authorization": "Bearer " + link.Token}); code != want {
+			t.Errorf("%s by a link to one job: %d, want %d", path, code, want)
+		}
+	}
 	steer := func(role store.Role, name, act string, want int) {
 		t.Helper()
 		if code, body := posted(h, tokens[role], "/v1/admin/jobs/"+name+"/"+act, ""); code != want {
@@ -183,7 +195,7 @@ func TestSite(t *testing.T) {
 	for _, a := range acts[3:] {
 		did = append(did, a.By+": "+a.Act)
 	}
-	if want := "a admin: submit job, a admin: submit job, a operator: invite, a operator: pause job, a operator: archive job"; strings.Join(did, ", ") != want {
+	if want := "a admin: submit job, a admin: submit job, a operator: invite, a operator: add operator, a operator: pause job, a operator: archive job"; strings.Join(did, ", ") != want {
 		t.Errorf("acts %q", did)
 	}
 	if _, err := os.Stat(filepath.Join("jobs")); err == nil {

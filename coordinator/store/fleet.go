@@ -20,6 +20,8 @@ type Fleet struct {
 	db  *sql.DB
 	now func() time.Time
 	by  string // who acts; "": ByFolder
+
+	within string // the job that viewers who are named see; "": all
 }
 
 // MaxInvitations bounds those that are good at a time: each is tried on a device

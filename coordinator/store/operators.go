@@ -26,6 +26,10 @@ CREATE TABLE IF NOT EXISTS operator (
   expires INTEGER NOT NULL,
   revoked INTEGER NOT NULL DEFAULT 0
 );
+CREATE TABLE IF NOT EXISTS confined (
+  name TEXT PRIMARY KEY REFERENCES operator(name),
+  job TEXT NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS act (
   seq INTEGER PRIMARY KEY,
   body BLOB NOT NULL,
@@ -58,6 +62,7 @@ func (r Role) Allows(need Role) bool {
 type Operator struct {
 	Name    string    `json:"name"`
 	Role    Role      `json:"role"`
+	Job     string    `json:"job,omitempty"` // of a server with several, the one that a viewer sees; empty: all
 	Made    time.Time `json:"made"`
 	Expires time.Time `json:"expires"`
 	Revoked bool      `json:"revoked,omitempty"`
@@ -76,7 +81,14 @@ var operatorName = regexp.MustCompile(`^[\pL\pN][\pL\pN ._@+-]{0,63}$`)
 const ByFolder = "(the folder)"
 
 // As has what follows noted as done by an operator.
-func (f *Fleet) As(name string) *Fleet { return &Fleet{db: f.db, now: f.now, by: name} }
+func (f *Fleet) As(name string) *Fleet {
+	return &Fleet{db: f.db, now: f.now, by: name, within: f.within}
+}
+
+// Within has viewers who are named see one job of the fleet's alone.
+func (f *Fleet) Within(job string) *Fleet {
+	return &Fleet{db: f.db, now: f.now, by: f.by, within: job}
+}
 
 // AddOperator gives a name a role until it expires or is revoked. The token is shown here
 // and never again. ErrFull where there are too many names, ErrAsked where the name was
@@ -92,11 +104,16 @@ func (f *Fleet) AddOperator(name string, role Role, life time.Duration) (Operato
 	case life < time.Minute || life > MaxLife:
 		return n, "", fmt.Errorf("%w: it would expire after %v: want a minute to ten years", ErrAsked, life)
 	}
+	as := name + " as " + string(role)
+	if role == RoleViewer && f.within != "" {
+		n.Job = f.within
+		as += " of " + n.Job
+	}
 	secret := make([]byte, tokenSize)
 	rand.Read(secret) // ends the program where the system has no randomness
 	token := tokenPrefix + hex.EncodeToString(secret)
 	hash := sha256.Sum256([]byte(token))
-	return n, token, f.acting("add operator", name+" as "+string(role), func(tx *sql.Tx) error {
+	return n, token, f.acting("add operator", as, func(tx *sql.Tx) error {
 		var names, taken int
 		if err := tx.QueryRow(`SELECT count(*), coalesce(sum(name = ?), 0) FROM operator`, name).Scan(&names, &taken); err != nil {
 			return err
@@ -109,13 +126,16 @@ func (f *Fleet) AddOperator(name string, role Role, life time.Duration) (Operato
 		}
 		_, err := tx.Exec(`INSERT INTO operator (name, role, hash, at, expires) VALUES (?, ?, ?, ?, ?)`,
 			name, role, hash[:], n.Made.Unix(), n.Expires.Unix())
+		if err == nil && n.Job != "" {
+			_, err = tx.Exec(`INSERT INTO confined (name, job) VALUES (?, ?)`, name, n.Job)
+		}
 		return err
 	})
 }
 
 // Operators lists them all, in the order in which they were named.
 func (f *Fleet) Operators() ([]Operator, error) {
-	rows, err := f.db.Query(`SELECT name, role, at, expires, revoked FROM operator ORDER BY id`)
+	rows, err := f.db.Query(operatorQuery + ` ORDER BY id`)
 	if err != nil {
 		return nil, prefixed(err)
 	}
@@ -131,9 +151,11 @@ func (f *Fleet) Operators() ([]Operator, error) {
 	return out, rows.Err()
 }
 
+const operatorQuery = `SELECT operator.name, role, coalesce(job, ''), at, expires, revoked FROM operator LEFT JOIN confined ON confined.name = operator.name`
+
 func scanOperator(row interface{ Scan(...any) error }) (n Operator, err error) {
 	var at, expires int64
-	if err := row.Scan(&n.Name, &n.Role, &at, &expires, &n.Revoked); err != nil {
+	if err := row.Scan(&n.Name, &n.Role, &n.Job, &at, &expires, &n.Revoked); err != nil {
 		return n, prefixed(err)
 	}
 	n.Made, n.Expires = time.Unix(at, 0).UTC(), time.Unix(expires, 0).UTC()
@@ -166,7 +188,7 @@ func (f *Fleet) WhoShows(token string) (Operator, error) {
 		return Operator{}, fmt.Errorf("%w: operator", ErrUnknown)
 	}
 	hash := sha256.Sum256([]byte(token))
-	n, err := scanOperator(f.db.QueryRow(`SELECT name, role, at, expires, revoked FROM operator WHERE hash = ?`, hash[:]))
+	n, err := scanOperator(f.db.QueryRow(operatorQuery+` WHERE hash = ?`, hash[:]))
 	if errors.Is(err, sql.ErrNoRows) || err == nil && (n.Revoked || !f.now().Before(n.Expires)) {
 		return Operator{}, fmt.Errorf("%w: operator", ErrUnknown)
 	}

@@ -229,6 +229,7 @@ export interface Act {
 export interface Added {
   name: string;
   role: string;
+  job?: string;
   made: string;
   expires: string;
   revoked?: boolean;
@@ -259,6 +260,7 @@ export interface Invitation {
 export interface Operator {
   name: string;
   role: string;
+  job?: string;
   made: string;
   expires: string;
   revoked?: boolean;

@@ -74,7 +74,11 @@ func operatorLine(o store.Operator) string {
 	case time.Now().After(o.Expires):
 		state = "expired"
 	}
-	return fmt.Sprintf("%q\t%s\t%s\t%s\t%s", o.Name, o.Role, state, o.Made.Format(time.DateTime), o.Expires.Format(time.DateTime))
+	role := string(o.Role)
+	if o.Job != "" {
+		role += " of " + o.Job
+	}
+	return fmt.Sprintf("%q\t%s\t%s\t%s\t%s", o.Name, role, state, o.Made.Format(time.DateTime), o.Expires.Format(time.DateTime))
 }
 
 func newOperatorRevokeCmd(a *command.App) *cobra.Command {
