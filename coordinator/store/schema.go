@@ -3,6 +3,7 @@ package store
 import (
 	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
 )
@@ -134,7 +135,16 @@ func (s *Store) begin() error {
 		if err := completeLog(tx); err != nil {
 			return err
 		}
+		switch _, err := getMeta(tx, "hosted"); {
+		case !s.opt.Hosted && err == nil:
+			return ErrHosted
+		case !s.opt.Hosted && !errors.Is(err, sql.ErrNoRows):
+			return err
+		}
 		if s.opt.Hosted {
+			if err := setMeta(tx, "hosted", "true"); err != nil {
+				return err
+			}
 			if _, err := tx.Exec(`DELETE FROM strike; UPDATE identity SET excluded = '' WHERE excluded <> ''`); err != nil {
 				return err
 			}

@@ -49,6 +49,9 @@ var (
 	ErrFenced = errors.New("store: another coordinator has taken over this folder")
 	// ErrOtherJob: the folder belongs to a job with other constants.
 	ErrOtherJob = errors.New("store: the folder belongs to another job")
+	// ErrHosted: the folder's job is one of several over a fleet, whose ledger would miss what
+	// it spent by itself.
+	ErrHosted = errors.New("store: the folder's job is of a server with several jobs: start that one, without --job")
 	// ErrLedger: the ledger is broken, or does not agree with the checkpoints.
 	ErrLedger = errors.New("store: the ledger is broken")
 	// ErrCharged: the round has been charged already.

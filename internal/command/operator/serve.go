@@ -15,6 +15,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/server"
+	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/outcome"
@@ -59,7 +60,7 @@ one fleet, until it is stopped.`,
 				return command.Usagef("--dir is required, and --job for one job alone: see docs/JOB.md for the job file")
 			case f.job == "":
 				return runJobs(cmd.Context(), a, f)
-			case ofSeveral(f.dir):
+			case store.IsShared(f.dir):
 				return command.Usagef("%s is of a server with several jobs: start it without --job, and give it this job by starling job submit", f.dir)
 			case f.mostJobs != 0 || f.epsilon != 0 || f.delta != 0:
 				return command.Usagef("--most-jobs, --fleet-epsilon and --fleet-delta are for a server of several jobs, without --job")

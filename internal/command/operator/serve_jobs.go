@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/starling-fl/starling/coordinator"
@@ -16,13 +15,6 @@ import (
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/program"
 )
-
-// ofSeveral says whether a folder is a server's with several jobs, or one of its jobs': one
-// job that ran there by itself would have rounds that the fleet's ledger does not know.
-func ofSeveral(dir string) bool {
-	above := filepath.Dir(filepath.Clean(dir))
-	return store.IsShared(dir) || filepath.Base(above) == "jobs" && store.IsShared(filepath.Dir(above))
-}
 
 // runJobs serves the jobs that were submitted to a folder.
 func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
