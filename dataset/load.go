@@ -78,8 +78,9 @@ func Read(r io.Reader, name string) (*Set, error) { return Columns{}.Read(r, nam
 // holds images or recordings, one folder a label; CSV without texts whose other columns make square
 // images holds those, their largest value (1, 16 or 255) being white. CSV that begins as
 // Sentiment140's files is read as those are, each tweet with its user; a language's table of
-// MINDS-14 is its recordings with their intents; a .bin is a batch of
-// CIFAR-10's binary version, and a folder of these all of them but test_batch.bin. A folder of
+// MINDS-14 is its recordings with their intents, or with what is said in them where Text is
+// text_asr; a .bin is a batch of CIFAR-10's binary version, and a folder of these all of them
+// but test_batch.bin. A folder of
 // recordings leaves out what its validation_list.txt and testing_list.txt name; these are read
 // by their own names. A folder or an archive (.tar.gz) of recordings named as in the Free
 // Spoken Digit Dataset has their labels and users from their names. A line that cannot be used
@@ -286,7 +287,7 @@ func (c Columns) scan(r io.Reader, name string, want bool, each func(line int, l
 		if pixels, label := c.pixelColumns(header); pixels != nil {
 			return s.pixelTable(in, sep, header, pixels, label)
 		}
-		if _, ok := intentColumn(header); publications && ok && filepath.Ext(base) == ".csv" && !c.named() {
+		if _, ok := intentColumn(header); publications && ok && filepath.Ext(base) == ".csv" && (!c.named() || c.transcripts()) {
 			return s.minds(in, sep)
 		}
 	}

@@ -18,6 +18,10 @@ const mindsFile, mindsText = "filepath", "text_asr"
 
 var mindsIntent = []string{"intent_class", "intent"}
 
+// transcripts says whether a table of MINDS-14 is read for what is said in its recordings: where
+// that column is named, and none of labels.
+func (c Columns) transcripts() bool { return c.Label == "" && strings.EqualFold(c.Text, mindsText) }
+
 // intentColumn says whether a table's names are those of MINDS-14, and where the intent is.
 func intentColumn(names []string) (at int, ok bool) {
 	if find(names, mindsFile) < 0 || find(names, mindsText) < 0 {
@@ -31,12 +35,12 @@ func intentColumn(names []string) (at int, ok bool) {
 	return 0, false
 }
 
-// minds reads such a table: recordings labelled by their intents.
+// minds reads such a table: recordings labelled by their intents, or with their transcripts.
 func (s *scanner) minds(in *bufio.Reader, sep rune) error {
 	r := s.csv(in)
 	r.Comma, r.TrimLeadingSpace, r.ReuseRecord = sep, true, true
 	var header []string
-	file, intent := 0, 0
+	file, intent, text := 0, 0, 0
 	for {
 		row, err := r.next()
 		if errors.Is(err, io.EOF) {
@@ -48,10 +52,14 @@ func (s *scanner) minds(in *bufio.Reader, sep rune) error {
 			header = trimmed(row)
 			file = find(header, mindsFile)
 			intent, _ = intentColumn(header)
+			text = find(header, mindsText)
 			continue
 		}
 		line, _ := r.FieldPos(0)
 		l := labelled{Label: strings.ToLower(strings.TrimSpace(row[intent]))}
+		if s.columns.transcripts() {
+			l = labelled{Text: strings.TrimSpace(strings.Clone(row[text])), Transcript: true} // a cell shares its record's memory
+		}
 		if l.Recording, err = s.mindsRecording(strings.TrimSpace(row[file])); err == nil {
 			err = s.each(line, l)
 		}

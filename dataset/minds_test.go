@@ -32,6 +32,18 @@ func TestIntentsAreReadAsMINDS14HasThem(t *testing.T) {
 	if s, err := set.Examples[1].Recording.Decoded(); err != nil || len(s.Samples) != 91 {
 		t.Errorf("%v, %v", s, err)
 	}
+	// The same rows with what is said, where its column is named.
+	said, err := (Columns{Text: "text_asr"}).Load(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(said.Examples) != 2 || said.Form() != FormTranscripts || said.Labels != nil || said.Examples[0].Text != "i moved, yes" || said.Examples[1].Text != "pay it" {
+		t.Errorf("%+v, labels %q, form %s", said.Examples, said.Labels, said.Form())
+	}
+	write(head + "en-US~ADDRESS/one.wav, ,I moved,ADDRESS\n")
+	if _, err := (Columns{Text: "text_asr"}).Load(table); err == nil || !strings.Contains(err.Error(), "give what is said") {
+		t.Errorf("%v of a transcript that is empty", err)
+	}
 	bad := new(LineError)
 	for name, c := range map[string]struct {
 		row, says string

@@ -23,11 +23,20 @@ func TestPassesFitTheirSteps(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, at := range p.Points {
-			if _, err := at.Settings.JobOf("x", []string{"a", "b"}); err != nil {
+			if _, err := at.Settings.JobOf("x", someLabels(at.Settings)); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}
+}
+
+// someLabels are what a job of these settings may have.
+func someLabels(s Settings) []string {
+	switch s.Job["task"] {
+	case "answer", "causal", "pretrain", "span", "transcribe":
+		return nil
+	}
+	return []string{"a", "b"}
 }
 
 // A run by an optimizer's own rates has another name than the one made when they were

@@ -379,7 +379,7 @@ func TestPresets(t *testing.T) {
 		if len(seeds) < 3 {
 			t.Errorf("%s: %d seeds, want at least 3", name, len(seeds))
 		}
-		_, err = p.Points[0].Settings.JobOf("x", []string{"a", "b"})
+		_, err = p.Points[0].Settings.JobOf("x", someLabels(p.Points[0].Settings))
 		ok(t, err)
 	}
 	if _, _, err := Preset("../plan"); !errors.Is(err, ErrSettings) {
