@@ -60,7 +60,7 @@ explained (starling privacy explain --job FILE).`,
 		},
 	})
 	cmd.AddCommand(newJobSubmitCmd(a),
-		listCmd(a, "List a server's jobs", "name\tpopulation\tpriority\tstate\trounds\tsubmitted\treason", hand.Jobs, jobLine),
+		listCmd(a, "List a server's jobs", "name\tpool\tpriority\tstate\trounds\tsubmitted\treason", hand.Jobs, jobLine),
 		jobActCmd(a, "pause", "Make no more rounds of jobs, until they are resumed; their devices stay", store.WantPause),
 		jobActCmd(a, "resume", "Go on with jobs that are paused, or that failed", store.WantRun),
 		jobActCmd(a, "stop", "End jobs for good: devices are told, what was released stays", store.WantStop),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -58,6 +59,8 @@ one fleet, until it is stopped.`,
 			switch {
 			case f.dir == "":
 				return command.Usagef("--dir is required, and --job for one job alone: see docs/JOB.md for the job file")
+			case f.epsilon < 0 || math.IsInf(f.epsilon, 1) || f.epsilon > 0 != (f.delta > 0) || f.delta >= 1:
+				return command.Usagef("--fleet-epsilon %v and --fleet-delta %v: want both, the first above 0 and the second within 0 and 1", f.epsilon, f.delta)
 			case f.job == "":
 				return runJobs(cmd.Context(), a, f)
 			case store.IsShared(f.dir):
