@@ -2,6 +2,7 @@ package exposure
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/starling-fl/starling/audit/memorization"
@@ -30,27 +31,20 @@ const mostAsked = 5
 func (s *Subject) Disclose(ctx context.Context, p *People, key string) (d Disclosed, err error) {
 	d.Key = key
 	var questions []string
-	mine, theirs := map[string]bool{}, map[string]bool{}
-	for i, e := range p.Examples {
-		if e.Key != key {
-			continue
-		}
-		questions = append(questions, e.Question)
-		for _, a := range e.Answers {
-			if p.Member[i] {
-				mine[said(a)] = true
-			} else {
-				theirs[said(a)] = true
-			}
+	for _, e := range p.Examples {
+		if e.Key == key {
+			questions = append(questions, e.Question)
 		}
 	}
-	d.Secrets, d.OthersValue = len(mine), len(theirs)
+	v := p.valuesOf(key)
+	d.Secrets, d.OthersValue = len(v.members), len(v.others)
 	if len(questions) == 0 {
 		return d, nil
 	}
 	documents, of := distinct(p.Examples)
 	done, asked := map[int]bool{}, map[string]int{}
 	var ask []dataset.Example
+	var owns [][]string
 	for i, at := range of {
 		if who := p.Owner[i]; p.Member[i] || done[at] || asked[who] == mostAsked {
 			continue
@@ -63,7 +57,7 @@ func (s *Subject) Disclose(ctx context.Context, p *People, key string) (d Disclo
 		}
 		asked[p.Owner[i]]++
 		e.Question = questions[len(ask)%len(questions)]
-		ask = append(ask, e)
+		ask, owns = append(ask, e), append(owns, own)
 	}
 	d.Documents = len(ask)
 	distinctly := map[string]bool{}
@@ -81,20 +75,53 @@ func (s *Subject) Disclose(ctx context.Context, p *People, key string) (d Disclo
 			return d, err
 		}
 		for i, x := range answers {
-			switch stands := x == "" || strings.Contains(strings.ToLower(ask[i].Text), x); {
-			case stands:
-			case mine[x] && base:
+			if x == "" || strings.Contains(strings.ToLower(ask[i].Text), x) {
+				continue
+			}
+			switch member, other := v.whose(x, owns[i]); {
+			case member && base:
 				d.BaseSaid++
-			case mine[x]:
+			case member:
 				d.Said++
 				distinctly[x] = true
-			case theirs[x] && !base:
+			case other && !base:
 				d.SaidOthers++
 			}
 		}
 	}
 	d.Distinct = len(distinctly)
 	return d, nil
+}
+
+// values are the answers to questions for one key: members' alone, and others'. What a member
+// has in common with another, its country say, is nobody's to disclose.
+type values struct{ members, others map[string]bool }
+
+func (p *People) valuesOf(key string) values {
+	v := values{map[string]bool{}, map[string]bool{}}
+	for i, e := range p.Examples {
+		if e.Key != key {
+			continue
+		}
+		for _, a := range e.Answers {
+			if p.Member[i] {
+				v.members[said(a)] = true
+			} else {
+				v.others[said(a)] = true
+			}
+		}
+	}
+	for a := range v.others {
+		delete(v.members, a)
+	}
+	return v
+}
+
+// whose says whether an answer to an other who has these of its own is a member's, or another
+// other's.
+func (v values) whose(answer string, own []string) (member, other bool) {
+	mine := slices.ContainsFunc(own, func(a string) bool { return said(a) == answer })
+	return v.members[answer], v.others[answer] && !mine
 }
 
 // answersOf are a provider's answers to questions for a key.

@@ -110,3 +110,23 @@ func FuzzNames(f *testing.F) {
 		}
 	})
 }
+
+// A value that members and others have in common is no disclosure, and one of its own no other's.
+func TestWhoseAValueIs(t *testing.T) {
+	p := &People{}
+	for _, e := range []struct {
+		who, answer string
+		member      bool
+	}{{"a", "France", true}, {"a", " GERMANY ", true}, {"b", "Germany", false}, {"c", "Spain", false}} {
+		p.add(dataset.Example{Key: "country", Answers: []string{e.answer}}, e.who, e.member)
+	}
+	v := p.valuesOf("country")
+	if len(v.members) != 1 || len(v.others) != 2 {
+		t.Fatalf("%+v", v)
+	}
+	for answer, want := range map[string][2]bool{"france": {true, false}, "germany": {false, false}, "spain": {false, true}, "italy": {}} {
+		if member, other := v.whose(answer, p.answersOf("b", "country")); [2]bool{member, other} != want {
+			t.Errorf("%s said of b: a member's %v, another other's %v", answer, member, other)
+		}
+	}
+}
