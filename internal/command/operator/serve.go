@@ -1,9 +1,11 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net"
 	"net/http"
@@ -210,19 +212,24 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	return errors.Join(runErr, measured.report(ctx, a, r, layout, result, f.everyRank))
 }
 
-// serveAndRun serves devices until the job is done.
-func serveAndRun(ctx context.Context, a *command.App, c *coordinator.Coordinator, s *server.Server, f serveFlags) error {
-	cert, err := f.certificate(c.Log())
+// listenDevices opens the devices' listener, and says how they reach it.
+func (f serveFlags) listenDevices(log *slog.Logger) (*server.Endpoint, string, error) {
+	cert, err := f.certificate(log)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
 	endpoint, err := server.Listen(f.listen, cert)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	url := endpoint.URL
-	if f.url != "" {
-		url = strings.TrimRight(f.url, "/")
+	return endpoint, cmp.Or(strings.TrimRight(f.url, "/"), endpoint.URL), nil
+}
+
+// serveAndRun serves devices until the job is done.
+func serveAndRun(ctx context.Context, a *command.App, c *coordinator.Coordinator, s *server.Server, f serveFlags) error {
+	endpoint, url, err := f.listenDevices(c.Log())
+	if err != nil {
+		return err
 	}
 	if f.url != "" || !loopback(endpoint) {
 		if err := c.RequireSecret(); err != nil {

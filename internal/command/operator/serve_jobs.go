@@ -91,17 +91,9 @@ func (f serveFlags) serveJobs(ctx context.Context, a *command.App, host *jobs.Ho
 			return fmt.Errorf("--fleet-epsilon %v, --fleet-delta %v: %w", f.epsilon, f.delta, err)
 		}
 	}
-	cert, err := f.certificate(site.Log())
+	endpoint, url, err := f.listenDevices(site.Log())
 	if err != nil {
 		return err
-	}
-	endpoint, err := server.Listen(f.listen, cert)
-	if err != nil {
-		return err
-	}
-	url := endpoint.URL
-	if f.url != "" {
-		url = strings.TrimRight(f.url, "/")
 	}
 	if err := site.Reach(url, endpoint.Pin); err != nil {
 		err = errors.Join(err, endpoint.Listener.Close())
