@@ -1,5 +1,6 @@
 // What a browser keeps in IndexedDB, in a folder: for Node, Deno and Bun.
 import { mkdir, open, readFile, rename } from "node:fs/promises";
+import type { KeptAccount } from "./account.js";
 
 /** A file's name for anything: its hash, as what is named may hold any character. */
 async function fileOf(folder: string, kind: string, name: string): Promise<string> {
@@ -29,4 +30,23 @@ export async function keep(folder: string, kind: string, name: string, bytes: Ui
     await file.close();
   }
   await rename(`${path}.new`, path);
+}
+
+/**
+ * A data set's account. What another process has written meanwhile is not written over: both take part with the data,
+ * and what the other gave would be forgotten.
+ */
+export async function accountIn(folder: string, name: string): Promise<KeptAccount> {
+  let last = await readKept(folder, "account", name);
+  return {
+    last,
+    keep: async (account) => {
+      const there = await readKept(folder, "account", name);
+      if ((there === undefined) !== (last === undefined) || there?.some((b, i) => b !== last?.[i]) || there?.length !== last?.length) {
+        throw new Error("another process takes part with this data and has changed its account: let one of them go on");
+      }
+      await keep(folder, "account", name, account);
+      last = account.slice();
+    },
+  };
 }

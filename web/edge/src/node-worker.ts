@@ -1,8 +1,7 @@
 // A thread of Node, Deno or Bun as the scope that worker.js expects of a browser, which it then runs in.
 import { readFile } from "node:fs/promises";
 import { parentPort, Worker as NodeThread, workerData } from "node:worker_threads";
-import type { KeptAccount } from "./account.js";
-import { keep, readKept } from "./folder.js";
+import { accountIn } from "./folder.js";
 
 const { folder } = workerData as { folder?: string };
 
@@ -42,10 +41,7 @@ if (!("addEventListener" in globalThis)) {
   define("removeEventListener", () => {});
 }
 if (folder !== undefined) {
-  define("starlingAccount", async (name: string): Promise<KeptAccount> => ({
-    last: await readKept(folder, "account", name),
-    keep: (account) => keep(folder, "account", name, account),
-  }));
+  define("starlingAccount", (name: string) => accountIn(folder, name));
 }
 const early: unknown[] = []; // what came before worker.js was there
 scope.onmessage = ({ data }) => { early.push(data); };
