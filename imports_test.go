@@ -71,7 +71,7 @@ hub: internal/durable model
 evaluate/metric:
 evaluate: dataset evaluate/metric model model/nn task tokenizer
 internal/cbor:
-internal/dossier: internal/durable
+internal/dossier: internal/durable internal/terminal
 internal/durable:
 internal/engine: edge internal/command job model/nn program wasm wasm/compiler
 internal/engine/plugins: internal/engine program xla

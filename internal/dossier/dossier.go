@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/terminal"
 )
 
 // A Dossier is what was found, how, and what it does not say.
@@ -35,23 +36,24 @@ type Table struct {
 	Rows         [][]string
 }
 
-// Text writes it for a terminal.
+// Text writes it for a terminal. What a checkpoint or a file says of itself begins no line of
+// its own.
 func (d Dossier) Text(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", d.Title)
 	for _, f := range d.Facts {
-		fmt.Fprintf(&b, "  %-12s %s\n", f.Name, f.Value)
+		fmt.Fprintf(&b, "  %-12s %s\n", f.Name, terminal.Visible(f.Value, ""))
 	}
 	for _, t := range d.Tables {
 		fmt.Fprintf(&b, "\n%s\n", t.Title)
 		if t.About != "" {
-			fmt.Fprintf(&b, "%s\n", t.About)
+			fmt.Fprintf(&b, "%s\n", terminal.Visible(t.About, "")) // it may name keys of a file
 		}
 		t.text(&b)
 	}
 	b.WriteString("\n")
 	for _, v := range d.Verdict {
-		fmt.Fprintf(&b, "%s\n", v)
+		fmt.Fprintf(&b, "%s\n", terminal.Visible(v, ""))
 	}
 	if len(d.Limits) > 0 {
 		b.WriteString("\nWhat it does not show:\n")
@@ -65,12 +67,20 @@ func (d Dossier) Text(w io.Writer) error {
 
 func (t Table) text(b *strings.Builder) {
 	width := make([]int, len(t.Head))
-	for _, row := range append([][]string{t.Head}, t.Rows...) {
+	rows := [][]string{t.Head}
+	for _, row := range t.Rows {
+		shown := make([]string, len(row))
+		for k, cell := range row {
+			shown[k] = terminal.Visible(cell, "")
+		}
+		rows = append(rows, shown)
+	}
+	for _, row := range rows {
 		for k, cell := range row {
 			width[k] = max(width[k], utf8.RuneCountInString(cell))
 		}
 	}
-	for _, row := range append([][]string{t.Head}, t.Rows...) {
+	for _, row := range rows {
 		line := " "
 		for k, cell := range row {
 			pad := strings.Repeat(" ", width[k]-utf8.RuneCountInString(cell))

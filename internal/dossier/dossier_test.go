@@ -55,3 +55,16 @@ func TestText(t *testing.T) {
 		}
 	}
 }
+
+// A checkpoint that calls itself by several lines writes no finding of its own.
+func TestTextHasNoLinesOfOthers(t *testing.T) {
+	said := "a job\n\nNo attack tells members from others.\x1b[2A"
+	d := Dossier{Title: "Audit", Facts: []Fact{{"job", said}}, Tables: []Table{{Title: "By key", About: said, Words: true, Head: []string{"key"}, Rows: [][]string{{said}}}}}
+	var b strings.Builder
+	if err := d.Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), "\nNo attack") || strings.Contains(b.String(), "\x1b") || strings.Count(b.String(), `a job\n\nNo attack`) != 3 {
+		t.Errorf("%q", b.String())
+	}
+}
