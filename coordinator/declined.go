@@ -52,7 +52,7 @@ func (c *Coordinator) keepDeclined(r *running) {
 		c.log.Warn("devices declined the round", "round", r.id, "devices", count[code],
 			"why", fmt.Sprintf("beyond their owners' limits (%s)", limit), "advice", advice[code])
 	}
-	if err := c.store.Declined(r.id, r.declined); err != nil {
+	if err := c.deviceNotes().Declined(r.id, r.declined); err != nil {
 		c.log.Error("who declined the round is not kept", "round", r.id, "error", strings.TrimPrefix(err.Error(), "store: "))
 	}
 }

@@ -85,7 +85,7 @@ func (c *Coordinator) greet(ctx context.Context, conn Conn, s *session) error {
 		c.log.Error("enrolment failed", "device", short(s.id), "error", err)
 		return link.Refuse(wire.CodeInternal, time.Minute, "enrolment failed")
 	}
-	if err := c.store.Agent(enrol.Identity, agentOf(hello)); err != nil { // nothing follows from it
+	if err := c.deviceNotes().Agent(enrol.Identity, agentOf(hello)); err != nil { // nothing follows from it
 		c.log.Error("what a device calls itself is not kept", "device", short(s.id), "error", err)
 	}
 	enrolled := &wire.Enrolled{Proof: wire.CoordinatorProof(secret, hello, welcome, enrol.Identity, c.task), Job: c.jobBytes}

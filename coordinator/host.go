@@ -26,6 +26,10 @@ type Host interface {
 	// rounds of all jobs it has. It is excluded from all where the fault is proven, or that
 	// many are most.
 	Strike(id [32]byte, round uint64, reason string, proven bool, most int) (strikes int, excluded bool, err error)
+	// What a device calls itself, and that it declined rounds, stand where operators look
+	// for it: with the fleet.
+	deviceNotes
+
 	// Excluded are the identities that no job of the fleet draws, and why.
 	Excluded() (map[[32]byte]string, error)
 
@@ -39,6 +43,19 @@ type Host interface {
 	// End gives the turn back. charged is what stands in the job's ledger, nil where the
 	// round cost nothing; again: the job would go on at once.
 	End(round uint64, charged *Price, again bool) error
+}
+
+// deviceNotes is what is kept of devices for operators' eyes alone.
+type deviceNotes interface {
+	Agent(id [32]byte, said string) error
+	Declined(round uint64, by map[[32]byte]uint16) error
+}
+
+func (c *Coordinator) deviceNotes() deviceNotes {
+	if c.cfg.Host != nil {
+		return c.cfg.Host
+	}
+	return c.store
 }
 
 // Price is what a round costs, and the part of delta that the job's floors have.

@@ -335,6 +335,14 @@ func TestOneDeviceInTwoJobs(t *testing.T) {
 	connected("two", 1)
 	p.refused(t, "apart", w.token("apart"), "share no device")
 	id := [32]byte(p.keys[0].Public().(ed25519.PublicKey))
+	ok(t, w.h.Seat("one").Declined(7, map[[32]byte]uint16{id: 21}))
+	w.with(func(f *store.Fleet) { // operators see of it what they see of one job's
+		sum, err := f.Summary()
+		ok(t, err)
+		if all, err := f.Devices(); err != nil || all[0].Declined != 21 || sum.Declining != 1 || sum.Programs[0] != (store.Group{Name: "starling/9", Devices: 1}) {
+			t.Errorf("devices %+v, %+v, %v", all, sum, err)
+		}
+	})
 	strike := func(job string, round uint64) bool {
 		t.Helper()
 		_, excluded, err := w.h.Seat(job).Strike(id, round, "a vector of another length", false, 3)

@@ -310,7 +310,7 @@ func (p *people) join(t *testing.T, job, token string) func() []error {
 	var wg sync.WaitGroup
 	for i, key := range p.keys {
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-		cfg := edge.Config{Token: token, Identity: key, Trainer: hand{p, i, job}, Policy: &trusting, HTTP: client,
+		cfg := edge.Config{Agent: "starling/9 linux/amd64 wazero", Token: token, Identity: key, Trainer: hand{p, i, job}, Policy: &trusting, HTTP: client,
 			BackoffMin: 5 * time.Millisecond, BackoffMax: 50 * time.Millisecond,
 			Data: edge.Examples(&dataset.Set{Labels: []string{"a", "b"}, Examples: []dataset.Example{{Text: "the fox"}}})}
 		wg.Go(func() {

@@ -65,6 +65,12 @@ func (s *seat) Strike(id [32]byte, round uint64, reason string, proven bool, mos
 	return strikes, excluded, err
 }
 
+func (s *seat) Agent(id [32]byte, said string) error { return s.h.store.Agent(id, said) }
+
+func (s *seat) Declined(round uint64, by map[[32]byte]uint16) error {
+	return s.h.store.Declined(round, by)
+}
+
 func (s *seat) Excluded() (map[[32]byte]string, error) {
 	return s.h.store.Out(time.Unix(-1, 0)) // before anybody was seen: those excluded alone
 }
