@@ -30,7 +30,8 @@ type Host interface {
 	// for it: with the fleet.
 	deviceNotes
 
-	// Excluded are the identities that no job of the fleet draws, and why.
+	// Excluded are the identities that no job of the fleet draws, and why: of those that were
+	// forgotten until they come again, "".
 	Excluded() (map[[32]byte]string, error)
 
 	// Turn says whether the job may draw a round now, and why not. ready: it has the devices

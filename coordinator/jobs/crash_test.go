@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -343,6 +344,10 @@ func TestOneDeviceInTwoJobs(t *testing.T) {
 			t.Errorf("devices %+v, %+v, %v", all, sum, err)
 		}
 	})
+	w.with(func(f *store.Fleet) { _, err := f.Forget(fmt.Sprintf("%x", id)); ok(t, err) })
+	if out, err := w.h.Seat("two").Excluded(); err != nil || len(out) != 1 || out[id] != "" {
+		t.Errorf("of a device that was forgotten, out of the draws are %v, %v", out, err)
+	}
 	strike := func(job string, round uint64) bool {
 		t.Helper()
 		_, excluded, err := w.h.Seat(job).Strike(id, round, "a vector of another length", false, 3)

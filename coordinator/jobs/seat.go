@@ -72,7 +72,7 @@ func (s *seat) Declined(round uint64, by map[[32]byte]uint16) error {
 }
 
 func (s *seat) Excluded() (map[[32]byte]string, error) {
-	return s.h.store.Out(time.Unix(-1, 0)) // before anybody was seen: those excluded alone
+	return s.h.store.Out(time.Unix(1, 0)) // before anybody was seen but those forgotten; each job knows who was absent of it
 }
 
 func (s *seat) Turn(ready bool, next coordinator.Price) (mine bool, why string, err error) {
