@@ -53,7 +53,8 @@ type Columns struct {
 	Text, Label string
 
 	// Unlabelled lets labels be missing, and leaves out those that are there: a file of
-	// another name than .tsv, .csv and .jsonl holds one text a line.
+	// another name than .tsv, .csv and .jsonl holds one text a line. Documents keep the
+	// places of their words, and are asked nothing.
 	Unlabelled bool
 }
 
@@ -126,6 +127,12 @@ func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
 	err := c.scan(r, name, !c.Unlabelled, func(line int, l labelled) error {
 		if unpacked -= l.held(); packed && unpacked < 0 {
 			return errUnpacked
+		}
+		if c.Unlabelled && l.Questions != nil { // of which the document is left
+			e := l.Questions[0]
+			e.Question, e.Key, e.Answers, e.Line = "", "", nil, line
+			examples = append(examples, e)
+			return nil
 		}
 		if c.Unlabelled && l.Completion == "" && l.Messages == "" {
 			if strings.TrimSpace(l.Text) == "" {

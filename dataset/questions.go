@@ -152,6 +152,10 @@ func parseDocument(value func(string) json.RawMessage) (l labelled, err error) {
 		}
 		return l, nil
 	}
+	if !asks(value) { // a document alone
+		l.Questions = []Example{e}
+		return l, nil
+	}
 	l.Questions, err = e.askFields(value("fields"))
 	return l, err
 }

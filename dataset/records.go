@@ -106,6 +106,9 @@ func (s *scanner) parseJSON(line []byte) (labelled, error) {
 		return parseDocument(value)
 	}
 	var l labelled
+	if !s.want && !s.columns.named() && (len(value("words")) > 0 || len(value("lines")) > 0) {
+		return parseDocument(value)
+	}
 	if prompts(value, s.columns.text()) && len(value(s.columns.label())) == 0 {
 		return parsePrompt(value)
 	}

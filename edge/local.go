@@ -112,9 +112,8 @@ type local struct {
 	rows    task.Batch // one an example; nil where they would take too much memory
 
 	task     task.Task         // where rows is nil: of examples, each encoded when it is asked for
+	drawer   task.Drawer       // the same, which draws each anew then; nil: rows are always alike
 	examples []dataset.Example // that fit a row each
-
-	redraw task.Redrawer // nil: rows stay as they are
 }
 
 // mostEncoded is what all rows of a unit may take in memory, in bytes. How long a row is
@@ -134,7 +133,8 @@ func encode(set *dataset.Set, t task.Task, most float64, pause func() error) (*l
 	}
 	n := len(rows)
 	l := &local{columns: t.Columns(), n: n, of: of}
-	keep := task.RowBytes(l.columns)*float64(n) <= most
+	l.drawer, _ = t.(task.Drawer)
+	keep := l.drawer == nil && task.RowBytes(l.columns)*float64(n) <= most
 	into := task.NewBatch(l.columns, 1)
 	if keep {
 		l.rows = task.NewBatch(l.columns, n)
@@ -142,7 +142,6 @@ func encode(set *dataset.Set, t task.Task, most float64, pause func() error) (*l
 	} else {
 		l.task, l.examples = t, rows
 	}
-	l.redraw, _ = t.(task.Redrawer)
 	for i := range rows {
 		if pause != nil {
 			if err := pause(); err != nil {
@@ -205,10 +204,8 @@ func (l *local) batches(rnd io.Reader, order []int, steps, size int) iter.Seq2[B
 				}
 				at = 0
 			}
-			rows, err := l.fill(b, size, order[at:])
-			if at += rows; err == nil && l.redraw != nil {
-				err = l.redraw.Redraw(rnd, b, rows)
-			}
+			rows, err := l.fill(rnd, b, size, order[at:])
+			at += rows
 			if !yield(b, err) || err != nil {
 				return
 			}
@@ -217,12 +214,17 @@ func (l *local) batches(rnd io.Reader, order []int, steps, size int) iter.Seq2[B
 }
 
 // fill writes examples into a batch and returns how many there were room for.
-func (l *local) fill(b Batch, size int, examples []int) (rows int, err error) {
+func (l *local) fill(rnd io.Reader, b Batch, size int, examples []int) (rows int, err error) {
 	rows = min(size, len(examples))
 	if l.rows == nil {
 		b.Clear(0)
 		for row, i := range examples[:rows] {
-			if err := l.task.Encode(&l.examples[i], b, row); err != nil { // it could, in encode
+			if l.drawer != nil {
+				err = l.drawer.Draw(rnd, &l.examples[i], b, row)
+			} else {
+				err = l.task.Encode(&l.examples[i], b, row)
+			}
+			if err != nil { // it could, in encode
 				return rows, fmt.Errorf("%w: line %d: %w", ErrData, l.examples[i].Line, err)
 			}
 		}

@@ -275,7 +275,6 @@ func (c *client) measure(ctx context.Context, j *job, k Contribution) (cost, err
 func (j *job) madeUp(batch int) *Data {
 	columns, rows := j.form.Columns(), max(1, batch)
 	l := &local{columns: columns, n: rows, rows: task.NewBatch(columns, rows)}
-	l.redraw, _ = j.form.(task.Redrawer)
 	for _, v := range l.rows {
 		limit := uint32(max(1, v.Limit))
 		for i := range v.I32 {

@@ -62,8 +62,8 @@ func NewLabelled(be compute.Backend, base *model.Base, layout *model.Layout, seq
 		for _, c := range k.Columns() {
 			values += c.Size()
 		}
-		if 4*values*len(set.Examples) <= mostHeld {
-			if e.rows, err = e.encode(0, len(set.Examples)); err != nil {
+		if 4*values*len(e.Examples) <= mostHeld {
+			if e.rows, err = e.encode(0, len(e.Examples)); err != nil {
 				return nil, err
 			}
 		}
@@ -168,11 +168,11 @@ func (e *Labelled) encode(from, to int) (task.Batch, error) {
 // every token of the vocabulary.
 const mostScores = 1 << 25
 
-// RowsOfScores is of how many rows of masked words the scores are held at once.
+// RowsOfScores is of how many rows of masked, or written, words the scores are held at once.
 func RowsOfScores(k task.Task, words int) int {
 	places := 1
 	for _, c := range k.Columns() {
-		if c.Name == task.Places {
+		if c.Name == task.Places || c.Name == task.DecoderTokens {
 			places = c.Size()
 		}
 	}

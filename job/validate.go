@@ -54,8 +54,8 @@ func (j Job) Validate() error {
 		return refuse("labels has %d entries, but task %s has none", len(j.Labels), task)
 	case task.Labelled() && len(j.Labels) < 2:
 		return refuse("labels has %d entries, must have at least 2", len(j.Labels))
-	case !task.Asks() && j.Adapter.Answer != 0:
-		return refuse("adapter.answer is %d, but only tasks answer and span have answers", j.Adapter.Answer)
+	case !task.Writes() && task.String() != "pretrain" && j.Adapter.Answer != 0: // what pretrain has is checked once the base is known
+		return refuse("adapter.answer is %d, but only tasks answer, span and pretrain have answers", j.Adapter.Answer)
 	}
 	if j.BaseFormat != "" && j.BaseFormat != baseNF4 {
 		return refuse("base_format is %.40q, must be nf4, or empty for the base as it is stored", j.BaseFormat)

@@ -40,7 +40,7 @@ func (p *probe) madeUp(what string, trial int) ([]dataset.Example, error) {
 	var set *dataset.Set
 	var err error
 	switch p.Layout.Method.Task {
-	case model.TaskSpan, model.TaskAnswer:
+	case model.TaskSpan, model.TaskAnswer, model.TaskDenoise:
 		set, err = dataset.Documents(dataset.DocumentConfig{Seed: rng.Uint64(), Split: "train", Clients: 1, PerClient: n})
 	case model.TaskListen, model.TaskTranscribe:
 		set, err = dataset.Spoken(rng.Uint64(), "train", 1, n)

@@ -89,6 +89,7 @@ func NewLayout(c Config, l Method, classes int) (*Layout, error) {
 	if err := l.Validate(c); err != nil {
 		return nil, err
 	}
+	l.Task = c.Settled(l.Task)
 	if !l.Task.Labelled() && classes != 0 {
 		return nil, fmt.Errorf("%w: %d classes, but task %s has none", ErrConfig, classes, l.Task)
 	}

@@ -134,6 +134,7 @@ func (m Method) Validate(c Config) error {
 	if err := c.CheckTask(m.Task); err != nil {
 		return err
 	}
+	m.Task = c.Settled(m.Task)
 	a := m.of()
 	switch {
 	case !m.Kind.Known():
@@ -162,8 +163,8 @@ func (m Method) Validate(c Config) error {
 		return bad("also is given, but full trains every tensor")
 	case m.Task.of().suits(c) != nil:
 		return bad("%w", m.Task.of().suits(c))
-	case m.Answer < 0 || m.Answer > maxAnswer || !m.Task.Asks() && m.Answer != 0:
-		return bad("answer is %d tokens, want 0..%d, and 0 for any task but answer and span", m.Answer, maxAnswer)
+	case m.Answer < 0 || m.Answer > maxAnswer || !m.Task.Writes() && m.Answer != 0:
+		return bad("answer is %d tokens, want 0..%d, and 0 for any task but answer, span and pretrain of a base with a decoder", m.Answer, maxAnswer)
 	case c.Generates() && (a.within == "head" || a.within == "biases"):
 		return bad("method is %s, but a %s has no head and no biases", m.Kind, c.ModelType)
 	case c.Causal() && (a.within == "head" || a.within == "biases" && len(m.whole(c)) == 0):

@@ -1,6 +1,9 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // TaskKind names a task: what a model is asked, and so what its head is. Package task
 // says what goes in, and how what comes out is scored.
@@ -66,7 +69,7 @@ type aTask struct {
 var tasks []*aTask
 
 func init() { // the values' functions ask for tasks themselves
-	tasks = []*aTask{&classifyTask, &multiLabelTask, &tagTask, &spanTask, &imageTask, &listenTask, &transcribeTask, &answerTask, &pretrainTask, &causalTask}
+	tasks = []*aTask{&classifyTask, &multiLabelTask, &tagTask, &spanTask, &imageTask, &listenTask, &transcribeTask, &answerTask, &pretrainTask, &denoiseTask, &causalTask}
 }
 
 func (t TaskKind) find() (*aTask, bool) {
@@ -102,7 +105,9 @@ func ParseTask(name string) (TaskKind, error) {
 func TaskNames() []string {
 	var names []string
 	for _, t := range tasks {
-		names = append(names, t.name)
+		if !slices.Contains(names, t.name) {
+			names = append(names, t.name)
+		}
 	}
 	return names
 }
@@ -152,7 +157,7 @@ func (t *aTask) suits(c Config) error {
 		}
 	}
 	if c.Generates() != (t.reads == ReadsDecoder) {
-		return fmt.Errorf("task is %q over a %s: answer is for a base with a decoder, and its only task", t.name, c.ModelType)
+		return fmt.Errorf("task is %q over a %s: answer is for a base with a decoder, whose other task is %s", t.name, c.ModelType, TaskPretrain)
 	}
 	return nil
 }
@@ -171,7 +176,13 @@ func (t TaskKind) OfTokens() bool { r := t.Reads(); return r == ReadsTokens || r
 func (t TaskKind) Labelled() bool { return t.of().labelled }
 
 // TellsTokens says whether what is told are a text's own tokens, whatever labels it has.
-func (t TaskKind) TellsTokens() bool { r := t.Reads(); return r == ReadsMasked || r == ReadsNext }
+func (t TaskKind) TellsTokens() bool {
+	r := t.Reads()
+	return r == ReadsMasked || r == ReadsNext || t == TaskDenoise
+}
+
+// Writes says whether a model of the task writes, or finds, answers of so many tokens.
+func (t TaskKind) Writes() bool { return t.of().answer > 0 || t.Asks() }
 
 // InOnePass says whether what a model has learnt is one forward pass over an example: a
 // decoder writes an answer token by token, and a pretrained model answers nothing yet.

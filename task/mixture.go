@@ -16,25 +16,23 @@ import (
 // masked tokens from their places, places from tokens, and both.
 type Mixture struct {
 	*answer
-	special map[string]int32
+	sentinels
 }
 
-// Special tokens of a Mixture.
-const (
-	maskText, maskLayout, maskBoth = 4, 3, 2 // most masked tokens of an example
-	locations                      = 501     // of a coordinate: round(500 c)
-)
+// Most masked tokens of a Mixture's example.
+const maskText, maskLayout, maskBoth = 4, 3, 2
 
-// MixtureTokens lists the special tokens that a Mixture's tokenizer must have.
-func MixtureTokens() []string {
+// MixtureTokens lists the special tokens that a Mixture's tokenizer must have, and with
+// sentinels more than 0 those of so many masked tokens of each objective, for Denoise.
+func MixtureTokens(sentinels int) []string {
 	var out []string
-	for i := range maskText {
+	for i := range max(maskText, sentinels) {
 		out = append(out, fmt.Sprintf("<text_%d>", i))
 	}
-	for i := range maskLayout {
+	for i := range max(maskLayout, sentinels) {
 		out = append(out, fmt.Sprintf("<layout_%d>", i), fmt.Sprintf("</layout_%d>", i))
 	}
-	for i := range maskBoth {
+	for i := range max(maskBoth, sentinels) {
 		out = append(out, fmt.Sprintf("<text_layout_%d>", i))
 	}
 	for i := range locations {
@@ -43,22 +41,16 @@ func MixtureTokens() []string {
 	return out
 }
 
-// NewMixture is the mixture over a layout whose task is answer. The tokenizer has
-// MixtureTokens as its last pieces.
+// NewMixture is the mixture over a layout whose task is answer.
 func NewMixture(l *model.Layout, tok tokenizer.Tokenizer, sequence int) (*Mixture, error) {
 	if l.Method.Task != model.TaskAnswer {
 		return nil, fmt.Errorf("task: the mixture is for a base that writes text, not for task %s", l.Method.Task)
 	}
-	m := &Mixture{newAnswer(answerColumns(l, sequence), tok, l, sequence), map[string]int32{}}
-	names := MixtureTokens()
-	for i, name := range names {
-		id := int32(tok.VocabSize() - len(names) + i)
-		if id < 0 || tok.Piece(id) != name {
-			return nil, fmt.Errorf("task: the tokenizer lacks %s, which the mixture reads and writes", name)
-		}
-		m.special[name] = id
+	s, err := newSentinels(tok, l.Config)
+	if err != nil {
+		return nil, err
 	}
-	return m, nil
+	return &Mixture{newAnswer(answerColumns(l, sequence), tok, l, sequence), s}, nil
 }
 
 // copying is the share of pretraining that comes before the first question.
@@ -90,11 +82,11 @@ func (m *Mixture) Draw(rng *rand.Rand, done float64, e *dataset.Example, b Batch
 	case n < 8, x < cues:
 		m.cue(rng, ids, boxes, b, row)
 	case x < cues+masks:
-		m.masked(rng, ids, boxes, b, row, maskText, 0.5, m.text)
+		m.masked(rng, ids, boxes, b, row, maskText, 0.5, m.hideText)
 	case x < cues+2*masks:
-		m.masked(rng, ids, boxes, b, row, maskLayout, 0.75, m.layout)
+		m.masked(rng, ids, boxes, b, row, maskLayout, 0.75, m.hidePlace)
 	default:
-		m.masked(rng, ids, boxes, b, row, maskBoth, 0.15, m.both)
+		m.masked(rng, ids, boxes, b, row, maskBoth, 0.15, m.hideBoth)
 	}
 	return nil
 }
@@ -135,33 +127,4 @@ func (m *Mixture) masked(rng *rand.Rand, ids []int32, boxes [][4]int32, b Batch,
 	}
 	m.source(b, row, m.tok.Encode("fill in: "), in, places)
 	m.target(b, row, out)
-}
-
-func (m *Mixture) id(format string, l int) int32 { return m.special[fmt.Sprintf(format, l)] }
-
-// place is a box in four tokens.
-func (m *Mixture) place(box [4]int32) (out []int32) {
-	most := max(1, m.config.T5.Boxes-1)
-	for _, x := range box {
-		out = append(out, m.id("<loc_%d>", (int(x)*(locations-1)+most/2)/most))
-	}
-	return out
-}
-
-// text is TM: <text_l> and t's place give <text_l> t.
-func (m *Mixture) text(l int, id int32, box [4]int32) ([]int32, [][4]int32, []int32) {
-	s := m.id("<text_%d>", l)
-	return append([]int32{s}, m.place(box)...), make([][4]int32, 5), []int32{s, id}
-}
-
-// layout is LM: <layout_l> t </layout_l> nowhere gives <layout_l> and t's place.
-func (m *Mixture) layout(l int, id int32, box [4]int32) ([]int32, [][4]int32, []int32) {
-	s := m.id("<layout_%d>", l)
-	return []int32{s, id, m.id("</layout_%d>", l)}, make([][4]int32, 3), append([]int32{s}, m.place(box)...)
-}
-
-// both is TLM: <text_layout_l> nowhere gives <text_layout_l> t and t's place.
-func (m *Mixture) both(l int, id int32, box [4]int32) ([]int32, [][4]int32, []int32) {
-	s := m.id("<text_layout_%d>", l)
-	return []int32{s}, make([][4]int32, 1), append([]int32{s, id}, m.place(box)...)
 }

@@ -23,7 +23,7 @@ func documents(t *testing.T, boxes, sequence, tokens int) (tokenizer.Tokenizer, 
 				return
 			}
 		}
-	}, 1200, MixtureTokens())
+	}, 1200, MixtureTokens(0))
 	if err != nil {
 		t.Fatal(err)
 	}

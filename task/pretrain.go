@@ -22,10 +22,10 @@ const Places = "places"
 // maskedShare of a text's tokens are told (Devlin et al. 2019).
 const maskedShare = 0.15
 
-// A Redrawer is a Task whose rows are drawn anew each time that they are learnt from.
-type Redrawer interface {
-	// Redraw changes the first rows of a batch that Encode wrote, by rnd.
-	Redraw(rnd io.Reader, b Batch, rows int) error
+// A Drawer is a Task whose rows are drawn anew each time that they are learnt from.
+type Drawer interface {
+	// Draw is Encode with what Encode draws always alike drawn from rnd.
+	Draw(rnd io.Reader, e *dataset.Example, b Batch, row int) error
 }
 
 // masked is a text some of whose tokens are masked and to be told (Devlin et al. 2019):
@@ -108,6 +108,20 @@ func (m *masked) Split(e *dataset.Example) ([]dataset.Example, error) {
 
 // Encode writes a text and masks it as it always does.
 func (m *masked) Encode(e *dataset.Example, b Batch, row int) error {
+	return m.Draw(always(m.tok.EncodeFixed(textOf(e), m.sequence)), e, b, row)
+}
+
+// always is randomness that follows from a document's tokens alone.
+func always(ids []int32) io.Reader {
+	text := make([]byte, 0, 4*len(ids))
+	for _, id := range ids {
+		text = binary.LittleEndian.AppendUint32(text, uint32(id))
+	}
+	return rand.NewChaCha8(sha256.Sum256(text))
+}
+
+// Draw writes a text and masks tokens of it by rnd.
+func (m *masked) Draw(rnd io.Reader, e *dataset.Example, b Batch, row int) error {
 	if e.Form().Textless() {
 		return errors.New("it is an image or a recording, and the job reads texts")
 	}
@@ -116,22 +130,7 @@ func (m *masked) Encode(e *dataset.Example, b Batch, row int) error {
 	if m.length(tokens) == 0 {
 		return errors.New("a text has no tokens")
 	}
-	clear(b.Float32(Weights)[row*m.places:][:m.places])
-	text := make([]byte, 0, 4*len(tokens))
-	for _, id := range tokens {
-		text = binary.LittleEndian.AppendUint32(text, uint32(id))
-	}
-	return m.draw(rand.NewChaCha8(sha256.Sum256(text)), b, row)
-}
-
-// Redraw masks other tokens of the texts.
-func (m *masked) Redraw(rnd io.Reader, b Batch, rows int) error {
-	for row := range rows {
-		if err := m.draw(rnd, b, row); err != nil {
-			return err
-		}
-	}
-	return nil
+	return m.draw(rnd, b, row)
 }
 
 // length counts the tokens that may be masked, which stand behind those before.
@@ -143,16 +142,11 @@ func (m *masked) length(tokens []int32) int {
 	return max(0, n-m.before-m.after)
 }
 
-// draw undoes a row's masks and draws new ones.
+// draw masks some of a row's tokens.
 func (m *masked) draw(rnd io.Reader, b Batch, row int) error {
 	tokens := b.Int32(Tokens)[row*m.sequence:][:m.sequence]
 	at := row * m.places
 	places, labels, weights := b.Int32(Places)[at:at+m.places], b.Int32(Labels)[at:at+m.places], b.Float32(Weights)[at:at+m.places]
-	for i, w := range weights {
-		if w > 0 {
-			tokens[places[i]] = labels[i]
-		}
-	}
 	open := make([]int32, m.length(tokens))
 	for i := range open {
 		open[i] = int32(m.before + i)
@@ -193,7 +187,9 @@ func (m *masked) draw(rnd io.Reader, b Batch, row int) error {
 func (m *masked) Places(b Batch, row int) []int { at, _ := Told(b, row); return at }
 
 // Truths are the tokens that were masked.
-func (m *masked) Truths(_ *dataset.Example, b Batch, row int) (out [][]int) {
+func (m *masked) Truths(_ *dataset.Example, b Batch, row int) [][]int { return truths(b, row) }
+
+func truths(b Batch, row int) (out [][]int) {
 	_, was := Told(b, row)
 	for _, id := range was {
 		out = append(out, []int{int(id)})
@@ -216,8 +212,10 @@ func Told(b Batch, row int) (at []int, was []int32) {
 func (m *masked) Choice() Choice                         { return OneOf }
 func (m *masked) Open(e dataset.Example) dataset.Example { return e }
 
-func (m *masked) Figures(s *Score, _, _ [][]int, _ []string) {
+func (m *masked) Figures(s *Score, _, _ [][]int, _ []string) { s.perplexity("masked") }
+
+func (s *Score) perplexity(of string) {
 	p := math.Exp(s.Loss)
 	s.Perplexity = &p
-	s.Notes = append(s.Notes, fmt.Sprintf("perplexity %.2f, loss %.3f nats, of masked tokens, of which the accuracy is", p, s.Loss))
+	s.Notes = append(s.Notes, fmt.Sprintf("perplexity %.2f, loss %.3f nats, of %s tokens, of which the accuracy is", p, s.Loss, of))
 }

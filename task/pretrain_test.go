@@ -28,7 +28,8 @@ func maskedTask(t *testing.T, sequence int) *masked {
 func TestMasksAreDrawnAnew(t *testing.T) {
 	m := maskedTask(t, 48)
 	e := dataset.Example{Text: strings.Repeat("one taxi to the airport for two nights ", 5)}
-	b, err := EncodeAll(m, []dataset.Example{e, {Text: "taxi"}})
+	texts := []dataset.Example{e, {Text: "taxi"}}
+	b, err := EncodeAll(m, texts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,8 +43,10 @@ func TestMasksAreDrawnAnew(t *testing.T) {
 	masks, other, left, first := 0, 0, 0, slices.Clone(b.Int32(Places))
 	changed := false
 	for range 400 {
-		if err := m.Redraw(rnd, b, 2); err != nil {
-			t.Fatal(err)
+		for row, e := range texts {
+			if err := m.Draw(rnd, &e, b, row); err != nil {
+				t.Fatal(err)
+			}
 		}
 		changed = changed || !slices.Equal(first, b.Int32(Places))
 		tokens := slices.Clone(b.Int32(Tokens)[:48])
@@ -84,7 +87,7 @@ func TestMasksAreDrawnAnew(t *testing.T) {
 	if !changed || len(seen) != 40 || seen[0] != 0 || seen[41] != 0 || !near(masks, 0.8) || !near(other, 0.1) || !near(left, 0.1) {
 		t.Errorf("%d masks, %d random, %d left at %v", masks, other, left, seen)
 	}
-	if err := m.Redraw(bytes.NewReader(nil), b, 1); err == nil {
+	if err := m.Draw(bytes.NewReader(nil), &e, b, 1); err == nil {
 		t.Error("a mask without randomness")
 	}
 }

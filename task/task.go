@@ -44,11 +44,18 @@ type Splitter interface {
 	Split(e *dataset.Example) ([]dataset.Example, error)
 }
 
+// A Merger is a Task to which neighbours may be the same, and are then one row.
+type Merger interface{ Same(a, b *dataset.Example) bool }
+
 // Rows are examples as the task's rows: each once, or its parts one after another. of
 // says whose each is.
 func Rows(t Task, examples []dataset.Example) (rows []dataset.Example, of []int, err error) {
 	s, splits := t.(Splitter)
+	m, merges := t.(Merger)
 	for i := range examples {
+		if merges && i > 0 && m.Same(&examples[i-1], &examples[i]) {
+			continue
+		}
 		parts := examples[i : i+1]
 		if splits {
 			if parts, err = s.Split(&examples[i]); err != nil {

@@ -15,10 +15,13 @@ import (
 )
 
 // LoadBase is the folder, or the model in the local Hugging Face cache, that a job
-// names, or the embedded default.
+// names, an embedded one of that name, or the embedded default.
 func LoadBase(path string) (*model.Base, error) {
-	if path == "" {
+	switch path {
+	case "", embeddedDefault:
 		return base.Default()
+	case embeddedDocuments:
+		return base.Documents()
 	}
 	dir, err := hub.Find(path)
 	if err != nil {
@@ -45,10 +48,11 @@ func LoadJobBase(j job.Job) (*model.Base, error) {
 	return j.OpenBase(b)
 }
 
-// jobBaseDir is the folder of the base that a job names; empty where it names none.
+// jobBaseDir is the folder of the base that a job names, or the name of an embedded one;
+// empty where it names none.
 func jobBaseDir(j job.Job) (string, error) {
-	if j.Base == "" && j.BaseRevision == "" {
-		return "", nil
+	if j.Base == "" && j.BaseRevision == "" || embedded(j.Base) {
+		return j.Base, nil
 	}
 	return hub.FindAt(j.Base, j.BaseRevision)
 }
@@ -61,6 +65,8 @@ func PublishedBase(j job.Job) (name, revision string, err error) {
 	switch {
 	case err != nil:
 		return "", "", err
+	case embedded(dir):
+		return dir, "", nil
 	case dir != "":
 		name, revision = hub.Published(dir)
 		return name, revision, nil
@@ -84,14 +90,12 @@ const (
 	embeddedDocuments = "starling/documents"
 )
 
+func embedded(name string) bool { return name == embeddedDefault || name == embeddedDocuments }
+
 // OpenNamed is the base of a name: an embedded one, one of the cache or a folder.
 func OpenNamed(name string) (b *model.Base, revision string, err error) {
-	switch name {
-	case embeddedDefault:
-		b, err = base.Default()
-		return b, "-", err
-	case embeddedDocuments:
-		b, err = base.Documents()
+	if embedded(name) {
+		b, err = LoadBase(name)
 		return b, "-", err
 	}
 	dir, err := hub.Find(name)

@@ -136,6 +136,7 @@ func (l *Lab) job(s Settings) (*Data, job.Job, error) {
 // fits refuses data that the base does not read or the task does not take, and says what
 // would do.
 func (d *Data) fits(kind model.TaskKind, base model.Config) error {
+	kind = base.Settled(kind)
 	form := d.Validation.Form()
 	want := task.For(form)
 	switch pictures, sounds := form == dataset.FormPictures, form == dataset.FormRecordings || form == dataset.FormTranscripts; {

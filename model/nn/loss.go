@@ -19,12 +19,21 @@ var losses = map[model.Loss]func(e encoder, s StepSpec, outputs int) (loss, root
 	},
 	model.LossSpelling: func(e encoder, s StepSpec, outputs int) (loss, root *graph.Node) { return e.spellingLoss(outputs) },
 	model.LossMasked:   func(e encoder, _ StepSpec, _ int) (loss, root *graph.Node) { return e.maskedLoss() },
-	model.LossText: func(e encoder, s StepSpec, _ int) (loss, root *graph.Node) {
+	model.LossText: func(e encoder, _ StepSpec, _ int) (loss, root *graph.Node) {
 		in := e.params.byName
-		d := t5{cfg: s.Config, scale: e.scale, params: e.params, elementary: e.elementary}
-		return d.loss(source{in[task.Tokens], in[task.Boxes], in[task.Patches]},
-			in[task.DecoderTokens], in[task.Labels], in[task.Weights])
+		return e.writer().loss(e.document(), in[task.DecoderTokens], in[task.Labels], in[task.Weights])
 	},
+}
+
+// writer is the same base as one with a decoder.
+func (e encoder) writer() t5 {
+	return t5{cfg: e.cfg, scale: e.scale, params: e.params, elementary: e.elementary}
+}
+
+// document is what it reads, of the inputs that the graph has.
+func (e encoder) document() source {
+	in := e.params.byName
+	return source{in[task.Tokens], in[task.Boxes], in[task.Patches]}
 }
 
 // labelLoss is the weighted mean of losses that places have by themselves; of several
@@ -72,6 +81,10 @@ func (e encoder) answer(outputs int) *graph.Node {
 	case model.ReadsNext:
 		k := in[task.Places].Shape().Dimensions
 		return graph.Reshape(e.nextLogits(), k[0], k[1]*outputs)
+	case model.ReadsDecoder:
+		given, d := in[task.DecoderTokens], e.writer()
+		x := d.decode(given, d.encode(e.document()))
+		return graph.Reshape(linear(x, d.head(), nil), given.Shape().Dimensions[0], -1)
 	case model.ReadsMasked:
 		x := e.maskedStates()
 		k := in[task.Places].Shape().Dimensions

@@ -34,7 +34,7 @@ func (p *Predictor) rows(seq int) int {
 	}
 	most := seq * c.HiddenSize * max(c.HiddenSize, c.IntermediateSize)
 	for _, in := range p.inputs {
-		if in.Name == task.Places {
+		if in.Name == task.Places || in.Name == task.DecoderTokens {
 			most = max(most, in.Size()*c.HiddenSize*c.VocabSize)
 		}
 	}
@@ -80,7 +80,7 @@ func NewPredictor(layout *model.Layout, base *model.Base, seq int, be compute.Ba
 
 // cut is a column's shape in a pass over so many tokens.
 func (p *Predictor) cut(c task.Column, seq int) []int {
-	if len(c.Shape) == 0 || c.Name == task.Places || p.layout.Config.Textless() {
+	if len(c.Shape) == 0 || !slices.Contains([]string{task.Tokens, task.Types, task.Boxes}, c.Name) || p.layout.Config.Textless() {
 		return c.Shape
 	}
 	return append([]int{seq}, c.Shape[1:]...)

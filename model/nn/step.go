@@ -214,11 +214,11 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 	if micro != nil {
 		micro.addStates(p, names, trained)
 	}
-	enc := encoder{cfg: s.Config, task: s.Method.Task, scale: 0, params: p, elementary: elementary{s.Smooth}}
+	enc := encoder{cfg: s.Config, task: lay.Method.Task, scale: 0, params: p, elementary: elementary{s.Smooth}}
 	if s.Rank > 0 {
 		enc.scale = s.Method.Scale(s.Rank)
 	}
-	loss, root := losses[s.Method.Task.Loss()](enc, s, lay.Outputs())
+	loss, root := losses[lay.Method.Task.Loss()](enc, s, lay.Outputs())
 	grads := graph.Gradient(root, trained...)
 
 	if micro != nil {

@@ -105,6 +105,8 @@ is thrown away.`,
 				return command.Usagef("give either --corpus FILE... or --generated")
 			case kind == "t5" && !generated:
 				return command.Usagef("--architecture t5 is trained on generated documents: give --generated")
+			case documents.sentinels < 0 || documents.sentinels > 100:
+				return command.Usagef("--sentinels is %d, want 0 to 100", documents.sentinels)
 			case kind == "llama" && !generated:
 				return command.Usagef("--architecture llama is trained on generated commands: give --generated")
 			}
@@ -207,6 +209,7 @@ is thrown away.`,
 	f.StringVar(&heard.from, "from", "", "with --architecture hubert: a base's folder, which is trained further")
 	f.IntVar(&documents.Answer, "answer", documents.Answer, "with --architecture t5: tokens that are written at most while training")
 	f.BoolVar(&documents.patches, "patches", false, "with --architecture t5: read the page's raster too")
+	f.IntVar(&documents.sentinels, "sentinels", 0, "with --architecture t5: special tokens for so many hidden tokens of each objective of task pretrain, at most 100 (0: 4, 3 and 2)")
 	f.StringVar(&out, "out", "", "folder to write")
 	f.StringVar(&format, "format", string(model.NF4), "how matrices are stored: nf4, bf16 or f32")
 	f.BoolVar(&packed, "packed", false, "with --format nf4: write the 4-bit codes themselves, an eighth of the size, which no other program reads")

@@ -22,9 +22,10 @@ const documentsForWords = 6000
 // documentSpec is pretraining of a base for documents.
 type documentSpec struct {
 	nn.WriterSpec
-	vocab   int
-	format  model.Format
-	patches bool // the base reads the page's raster too
+	vocab     int
+	format    model.Format
+	patches   bool // the base reads the page's raster too
+	sentinels int  // of each objective of self-pretraining
 }
 
 // defaultDocuments is what `starling demo --task answer` starts from.
@@ -32,8 +33,8 @@ func defaultDocuments() documentSpec {
 	c := model.Config{ModelType: "t5", HiddenSize: 64, NumHiddenLayers: 2, NumAttentionHeads: 4, IntermediateSize: 192,
 		LayerNormEps: 1e-6, HiddenAct: "relu", T5: model.T5{DecoderLayers: 2, KeySize: 16, Buckets: 32, MaxDistance: 64,
 			Scaled: true, End: 1, Boxes: 1001}}
-	return documentSpec{nn.WriterSpec{Config: c, Batch: 16, Sequence: 80, Answer: 20, Steps: 2600, LearningRate: 3e-3, Seed: 1,
-		Source: dataset.DocumentsVersion}, 1536, model.NF4, false}
+	return documentSpec{WriterSpec: nn.WriterSpec{Config: c, Batch: 16, Sequence: 80, Answer: 20, Steps: 2600, LearningRate: 3e-3, Seed: 1,
+		Source: dataset.DocumentsVersion}, vocab: 1536, format: model.NF4}
 }
 
 // take sets what the flags of all architectures have been given; the others stay as
@@ -73,7 +74,7 @@ func takeGiven(f *pflag.FlagSet, s *nn.WriterSpec, size *int, given nn.PretrainS
 // makeDocumentBase trains a tokenizer and a T5 on generated documents of public
 // providers, and packs them.
 func makeDocumentBase(ctx context.Context, s documentSpec, progress nn.Progress) (*model.Base, error) {
-	js, err := tokenizer.TrainUnigram(documentTexts(), s.vocab, task.MixtureTokens())
+	js, err := tokenizer.TrainUnigram(documentTexts(), s.vocab, task.MixtureTokens(s.sentinels))
 	if err != nil {
 		return nil, err
 	}
