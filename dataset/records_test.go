@@ -141,6 +141,16 @@ func TestTexts(t *testing.T) {
 // job that has labels takes none of them.
 func TestUnlabelled(t *testing.T) {
 	c := Columns{Unlabelled: true}
+	for _, text := range []string{`{"words": ["a", "b"], "boxes": [[0, 0, 1, 1], [2, 2, 3, 3]], "user": "ann"}`,
+		`{"lines": [{"text": "a b", "box": [0, 0, 3, 3]}], "questions": [{"question": "x?", "answers": "a"}, {"question": "y?"}], "user": "ann"}`} {
+		set, err := c.Read(strings.NewReader(text), "a.jsonl")
+		if err != nil || len(set.Examples) != 1 || set.Form() != FormBare {
+			t.Fatalf("%+v, %v", set, err)
+		}
+		if e := set.Examples[0]; e.Text != "a b" || len(e.Boxes) != 2 || e.User != "ann" || e.Question != "" || e.Answers != nil || e.Line != 1 {
+			t.Errorf("a document alone is %+v", e)
+		}
+	}
 	for name, text := range map[string]string{
 		"a.txt":   "one\n\n two\n",
 		"a.log":   "one\n two\n",

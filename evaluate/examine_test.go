@@ -16,7 +16,7 @@ import (
 )
 
 // The loss of each example is what a training step of that example alone says it is, for
-// labels, words, answers that are written and answers that are found.
+// labels, words, answers that are written, parts of documents that are and answers that are found.
 func TestExaminedLossIsTheStepsLoss(t *testing.T) {
 	documents, err := embedded.Documents()
 	if err != nil {
@@ -38,13 +38,14 @@ func TestExaminedLossIsTheStepsLoss(t *testing.T) {
 		"labels":  {small, model.TaskClassify, 12, 3, []dataset.Example{{Text: "the quick brown fox"}, {Text: "lazy", Label: 2}}},
 		"words":   {small, model.TaskTag, 16, 3, []dataset.Example{{Words: []string{"quick", "fox"}, Tags: []int{0, 2}}}},
 		"answers": {documents, model.TaskAnswer, 96, 0, asked.Examples},
+		"hidden":  {documents, model.TaskPretrain, 120, 0, asked.Examples},
 		"spans": {small, model.TaskSpan, 48, 0, []dataset.Example{{Question: "fox", Text: "the quick brown fox jumps", Answers: []string{"brown fox", "quick"}},
 			{Question: "dog", Text: "the lazy dog"}}},
 		"parts": {small, model.TaskSpan, 24, 0, []dataset.Example{{Question: "fox", Text: "the quick brown fox " + long, Answers: []string{"quick"}}}},
 	} {
 		s := nn.StepSpec{Config: c.base.Config, Method: model.Method{RMax: 2, Alpha: 2, Kind: model.MethodFull, Task: c.kind}, Sequence: c.sequence,
 			Classes: c.classes, Spec: training.Spec{Batch: 1, Optimizer: training.AdamW}}
-		if c.kind == model.TaskAnswer {
+		if c.base == documents {
 			s.Method.Answer = 16
 		}
 		l, err := s.Layout()

@@ -22,9 +22,9 @@ type Job struct {
 	// Task is what is learnt: "classify", one label for a text, "multilabel", any number
 	// of them, "tag", one for each word of it, "span", where the answer to a question
 	// stands, "image", one label for an image, "listen", one label for a recording, "transcribe", what is said in it,
-	// "answer", a text, "pretrain", which tokens of a text were masked, or "causal",
+	// "answer", a text, "pretrain", which tokens of a text were masked, or what was hidden of a document, or "causal",
 	// what comes next in a text. Empty (default)
-	// is the only one that the base can do, image of a vit and answer of a t5, listen of one that reads recordings, else classify.
+	// is image of a vit, answer of a t5, listen of one that reads recordings, else classify.
 	Task string `yaml:"task"`
 	// Rounds is the number of committed rounds; abandoned ones do not count.
 	// Default 20.
@@ -84,7 +84,7 @@ type Adapter struct {
 	// Sequence is the tokens per example. Default 64, at most the base's positions.
 	Sequence int `yaml:"sequence"`
 	// Answer is the most tokens of an answer, for task answer with its end. Default 32, of
-	// task span 64.
+	// task span 64, of task pretrain over a t5 128.
 	Answer int `yaml:"answer"`
 	// Method says what is trained beside the head: "lora" (default), "bitfit" (every
 	// bias), "full" (every tensor), "head" (nothing), "adapter" or "compacter"

@@ -18,6 +18,9 @@ type Config struct {
 	Seed                          uint64 // of the deal
 	Documents                     int    // the most of each set that are learnt from; 0: all
 	TestDocuments                 int    // the most of each set that are scored; 0: all
+	// Generated makes so many documents of each set instead, and a quarter as many to score:
+	// tables with questions, tables with statements, and invoices. No folder is named then.
+	Generated int
 }
 
 // Federation is what was put together.
@@ -32,26 +35,41 @@ type Federation struct {
 }
 
 // Sources are the names of the sets, in the order of Config.Clients.
-var Sources = [3]string{WikiTables, TabFact, Receipts}
+func (c Config) Sources() [3]string {
+	if c.Generated > 0 {
+		return [3]string{Tables, Statements, Invoices}
+	}
+	return [3]string{WikiTables, TabFact, Receipts}
+}
 
-// New reads the sets and deals the documents of each out, in equal numbers and at random.
+// maxGenerated bounds the documents of a generated set.
+const maxGenerated = 100_000
+
+// New reads, or makes, the sets and deals the documents of each out, in equal numbers and at random.
 func New(c Config) (*Federation, error) {
 	f := &Federation{Train: &dataset.Set{Name: "train"}, Test: &dataset.Set{Name: "test"}}
 	var held []document
+	if c.Generated < 0 || c.Generated > maxGenerated || c.Generated > 0 && c.WikiTables+c.TabFact+c.Receipts != "" {
+		return nil, fmt.Errorf("%w: %d generated documents of each set: want 1 to %d and no folder, or folders", ErrConfig, c.Generated, maxGenerated)
+	}
+	sources := c.Sources()
 	for i, from := range []struct {
 		folder string
 		read   func(string) (set, error)
 	}{{c.WikiTables, readWikiTables}, {c.TabFact, readTabFact}, {c.Receipts, readReceipts}} {
 		n := c.Clients[i]
-		if (from.folder == "") != (n == 0) || n < 0 {
-			return nil, fmt.Errorf("%w: %d clients of %s, whose folder is %q: give both, or neither", ErrConfig, n, Sources[i], from.folder)
+		if c.Generated == 0 && (from.folder == "") != (n == 0) || n < 0 {
+			return nil, fmt.Errorf("%w: %d clients of %s, whose folder is %q: give both, or neither", ErrConfig, n, sources[i], from.folder)
+		}
+		if c.Generated > 0 {
+			from.read = func(string) (set, error) { return generatedSet(sources[i], c.Generated, c.Seed) }
 		}
 		if n == 0 {
 			continue
 		}
 		s, err := from.read(from.folder)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrConfig, Sources[i], err)
+			return nil, fmt.Errorf("%w: %s: %w", ErrConfig, sources[i], err)
 		}
 		rng := rand.New(rand.NewPCG(c.Seed, uint64(i)))
 		rng.Shuffle(len(s.train), func(a, b int) { s.train[a], s.train[b] = s.train[b], s.train[a] })
@@ -60,10 +78,10 @@ func New(c Config) (*Federation, error) {
 		held = append(held, s.train[:aside]...)
 		train := s.train[aside:]
 		if n > len(train) {
-			return nil, fmt.Errorf("%w: %d clients of %s, which has %d documents to learn from", ErrConfig, n, Sources[i], len(train))
+			return nil, fmt.Errorf("%w: %d clients of %s, which has %d documents to learn from", ErrConfig, n, sources[i], len(train))
 		}
 		for k := range n {
-			name := fmt.Sprintf("%s-%d", Sources[i], k+1)
+			name := fmt.Sprintf("%s-%d", sources[i], k+1)
 			from := len(f.Train.Examples)
 			for _, d := range train[len(train)*k/n : len(train)*(k+1)/n] {
 				f.Train.Examples = append(f.Train.Examples, d.examples(name)...)

@@ -151,12 +151,14 @@ func TestTablesAsPages(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for name, change := range map[string]func(*Config){
-		"no set":            func(c *Config) { *c = Config{} },
-		"clients of none":   func(c *Config) { c.TabFact = "" },
-		"a set of none":     func(c *Config) { c.Clients[0] = 0 },
-		"more than it has":  func(c *Config) { c.Clients[1] = 3 },
-		"less than nothing": func(c *Config) { c.Clients[1] = -1 },
-		"no folder":         func(c *Config) { c.WikiTables = filepath.Join(c.WikiTables, "elsewhere") },
+		"no set":                   func(c *Config) { *c = Config{} },
+		"clients of none":          func(c *Config) { c.TabFact = "" },
+		"a set of none":            func(c *Config) { c.Clients[0] = 0 },
+		"more than it has":         func(c *Config) { c.Clients[1] = 3 },
+		"less than nothing":        func(c *Config) { c.Clients[1] = -1 },
+		"generated beside folders": func(c *Config) { c.Generated = 5 },
+		"generated without end":    func(c *Config) { *c = Config{Generated: 1 << 30, Clients: [3]int{1, 1, 1}} },
+		"no folder":                func(c *Config) { c.WikiTables = filepath.Join(c.WikiTables, "elsewhere") },
 		"a table that is not there": func(c *Config) {
 			write(t, filepath.Join(c.TabFact, "train_examples.json"), `{"c.csv": [["x"], [1], ""]}`)
 		},
@@ -206,4 +208,70 @@ func FuzzTable(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Generated tables say what their questions ask for: whoever looks the cell up by its places
+// finds the answer, and statements are true where they are answered so. Names of public
+// documents are of none of them.
+func TestGeneratedSets(t *testing.T) {
+	c := Config{Generated: 80, Clients: [3]int{2, 1, 1}, Seed: 3}
+	f, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := New(c)
+	if err != nil || !reflect.DeepEqual(f, again) {
+		t.Errorf("one seed made two federations, %v", err)
+	}
+	names, answers := map[string]bool{}, map[string]int{}
+	for _, e := range append(f.Train.Examples, f.Test.Examples...) {
+		if e.Source == Invoices {
+			continue
+		}
+		// The column is the head that the question says, the row the name.
+		column, row, said := uint16(0), uint16(0), strings.Fields(strings.TrimSuffix(e.Question, "?"))
+		for i, w := range e.Words {
+			if e.Boxes[i][1] == 0 && e.Boxes[i][0] > 0 && slices.Contains(said, w) {
+				column = e.Boxes[i][0]
+			}
+			if e.Boxes[i][0] == 0 && e.Boxes[i][1] > 0 {
+				names[w] = true
+				if slices.Contains(said, w) {
+					row = e.Boxes[i][1]
+				}
+			}
+		}
+		cell := ""
+		for i, w := range e.Words {
+			if e.Boxes[i][0] == column && e.Boxes[i][1] == row {
+				cell = w
+			}
+		}
+		want := cell
+		if e.Source == Statements {
+			want = map[bool]string{true: "yes", false: "no"}[slices.Contains(said, cell)]
+			answers[want]++
+		}
+		if column == 0 || row == 0 || e.Answers[0] != want {
+			t.Errorf("%q of %q is %q, want %q", e.Question, e.Words, e.Answers[0], want)
+		}
+	}
+	if n := answers["yes"] + answers["no"]; n != 3*(80+20) || min(answers["yes"], answers["no"]) < n/3 { // errs once in 10^8
+		t.Errorf("statements %v", answers)
+	}
+	kinds := map[string]int{}
+	for e := range Public(1) {
+		kinds[e.Source]++
+		for i, w := range e.Words {
+			if e.Source == Tables && e.Boxes[i][0] == 0 && e.Boxes[i][1] > 0 && names[w] {
+				t.Errorf("%s is public", w)
+			}
+		}
+		if kinds[e.Source] == 100 && e.Source == Statements {
+			break
+		}
+	}
+	if kinds[Tables] != 100 || kinds[""] != 100 {
+		t.Errorf("public documents %v", kinds)
+	}
 }

@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
@@ -174,10 +175,33 @@ func (l *Lab) Check(s Settings) error {
 		return err
 	}
 	start, err := l.start(j, base)
+	if len(s.First) > 0 { // a fresh one stands for what the run before comes to
+		start, err = l.fresh(s)
+	}
 	if err != nil || start == nil {
 		return err
 	}
 	return core.StartFrom(start)
+}
+
+// fresh is an adapter as the run before one that names a first has them.
+func (l *Lab) fresh(s Settings) (*model.Adapter, error) {
+	before, err := s.Before()
+	if err == nil {
+		err = l.Check(before)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("first: %w", err)
+	}
+	_, j, err := l.job(before)
+	if err != nil {
+		return nil, err
+	}
+	layout, err := model.NewLayout(l.Base.Config, j.Method(), len(j.Labels))
+	if err != nil {
+		return nil, err
+	}
+	return model.NewAdapter(layout, 0), nil
 }
 
 // start is the adapter that the job's first round begins with; nil: a fresh one.

@@ -123,7 +123,7 @@ func (l *Lab) madeFrom(s Settings) (o origin, err error) {
 // startHash is the SHA-256 of the adapter that settings name as their start; "" where
 // they name none.
 func (l *Lab) startHash(s Settings) (string, error) {
-	if at, ok := lookup(s.Job, "adapter.start"); !ok || at == "" {
+	if at, ok := lookup(s.Job, "adapter.start"); (!ok || at == "") && s.start == "" {
 		return "", nil
 	}
 	_, j, err := l.job(s)

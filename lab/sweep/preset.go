@@ -37,13 +37,16 @@ func Preset(name string) ([]byte, *Plan, error) {
 	return text, p, nil
 }
 
-// Over lets every point of the plan simulate a labelled file, with a test file of its own
-// where that is not empty.
-func (p *Plan) Over(data, test string) error {
+// Over lets every point of the plan simulate a labelled file, with a test file and a
+// partition of its own where these are not empty.
+func (p *Plan) Over(data, test, partition string) error {
 	for i := range p.Points {
 		s := &p.Points[i].Settings
 		if s.Data = data; test != "" {
 			s.Test = test
+		}
+		if partition != "" {
+			s.Partition = partition
 		}
 	}
 	return p.check()

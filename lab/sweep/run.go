@@ -98,6 +98,11 @@ func (l *Lab) Make(ctx context.Context, p Point, dir string) (r *Record, done bo
 		return nil, false, err
 	}
 	folder := filepath.Join(dir, id)
+	if len(p.Settings.First) > 0 {
+		if p.Settings.start, err = l.before(ctx, p, dir); err != nil {
+			return nil, false, err
+		}
+	}
 	r, err = l.finished(p, folder)
 	if err == nil && hasCheckpoint(folder) || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return r, err == nil, err
@@ -122,6 +127,23 @@ func (l *Lab) Make(ctx context.Context, p Point, dir string) (r *Record, done bo
 	}
 	r, err = l.make(ctx, p, id, folder)
 	return r, false, err
+}
+
+// firstFolder holds the runs, below a folder of runs, that others start from.
+const firstFolder = "first"
+
+// before makes the run that a point's starts from, and names its checkpoint. Points that
+// start from the same share it.
+func (l *Lab) before(ctx context.Context, p Point, dir string) (string, error) {
+	var err error
+	if p.Settings, err = p.Settings.Before(); err != nil {
+		return "", err
+	}
+	r, _, err := l.Make(ctx, p, filepath.Join(dir, firstFolder))
+	if err != nil {
+		return "", fmt.Errorf("first: %w", err)
+	}
+	return filepath.Join(dir, firstFolder, r.ID, CheckpointFolder), nil
 }
 
 // finished reads the record of a run that is done; fs.ErrNotExist where it is not.

@@ -75,6 +75,11 @@ type Settings struct {
 	AccountSearch string `json:"account_search,omitempty" yaml:"account_search"`
 	Trial         int    `json:"trial,omitempty" yaml:"-"`
 
+	// First are settings that a run before this one has otherwise, from whose adapter this one
+	// starts: federated self-pretraining before questions. No privacy is counted over both.
+	First map[string]any `json:"first,omitempty" yaml:"first"`
+	start string         // the checkpoint of that run, once it is made
+
 	// Job holds keys of the job file, nested; what it does not name has the job
 	// file's default.
 	Job map[string]any `json:"job,omitempty" yaml:"-"`
@@ -116,6 +121,8 @@ func (s Settings) Check() error {
 		return badSetting("test, partition and min_per_class are about a file, and data names none: give data, or leave them out")
 	case !(s.Dropout >= 0 && s.Dropout < 1):
 		return badSetting("dropout is %v, must be in [0, 1)", s.Dropout)
+	case len(s.First) > 0 && !s.unprotected():
+		return badSetting("first names a run before this one, and the privacy of two runs is not counted together: set privacy.none, or start from the other's checkpoint (adapter.start)")
 	case s.Every < 0 || s.Validation < 0:
 		return badSetting("every is %d and validation %d, must not be negative", s.Every, s.Validation)
 	case s.Fixed() && (s.Cohort < 1 || s.Cohort == 1 && !s.unprotected()):
@@ -125,7 +132,33 @@ func (s Settings) Check() error {
 		return badSetting("cohort is %d, the true one sampling_rate*population = %v: nothing is left to scale; use 0 for the true cohort",
 			s.Cohort, s.SamplingRate*float64(s.Population))
 	}
+	if len(s.First) > 0 {
+		first, err := s.Before()
+		if err == nil {
+			err = first.Check()
+		}
+		if err != nil {
+			return badSetting("first: %w", err)
+		}
+	}
 	return nil
+}
+
+// Before are the settings of the run that First speaks of.
+func (s Settings) Before() (Settings, error) {
+	if _, starts := lookup(s.Job, "adapter.start"); starts {
+		return s, badSetting("the run starts from that before it, and adapter.start is given too")
+	}
+	before := s
+	before.First = nil
+	for _, key := range slices.Sorted(maps.Keys(s.First)) {
+		c, err := newChange(key, s.First[key])
+		if err != nil {
+			return s, err
+		}
+		before = c(before)
+	}
+	return before, nil
 }
 
 // Fixed reports whether every round draws exactly Cohort clients, without replacement.
@@ -274,6 +307,9 @@ func (s Settings) jobOf(name string, labels []string) (coordinator.Job, error) {
 		set(keys, "cohort.floor", 2)
 		set(keys, "shard.floor", 2)
 		set(keys, "shard.breach_bits", 0)
+	}
+	if s.start != "" {
+		set(keys, "adapter.start", s.start)
 	}
 	set(keys, "cohort.population", s.Population)
 	set(keys, "cohort.sampling_rate", rate)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/internal/tiny"
@@ -277,6 +278,60 @@ func TestGridIsMadeOnce(t *testing.T) {
 	}
 }
 
+// A run that names one before it starts from what that one came to, as if it had been told
+// of its checkpoint; what both share is made once; no privacy is counted over both.
+func TestRunsBeforeRuns(t *testing.T) {
+	l, dir := lab(t), t.TempDir()
+	l.Start = func(j coordinator.Job, _ *model.Base) (*model.Adapter, error) {
+		ck, err := model.ReadCheckpoint(j.Adapter.Start)
+		if err != nil {
+			return nil, err
+		}
+		return ck.Adapter, nil
+	}
+	p, err := Parse(strings.NewReader(strings.Replace(strings.Replace(grid, "privacy.delta: 1.0e-4", "privacy.none: true\n  first: {rounds: 2}", 1), "  privacy.epsilon: [2, 8]\n", "", 1)), "")
+	ok(t, err)
+	s := p.Points[0].Settings
+	ok(t, l.Check(s))
+	got, _, err := l.Make(t.Context(), Point{Settings: s}, dir)
+	ok(t, err)
+	alone, err := s.Before()
+	ok(t, err)
+	before, done, err := l.Make(t.Context(), Point{Settings: alone}, filepath.Join(dir, firstFolder))
+	ok(t, err)
+	if !done || len(before.Curve) != 2 || len(got.Curve) != 3 || got.Start == "" {
+		t.Fatalf("the run before: done %v, %d rounds; then %d from %q", done, len(before.Curve), len(got.Curve), got.Start)
+	}
+	told := s
+	told.First, told.Job = nil, clone(s.Job)
+	set(told.Job, "adapter.start", filepath.Join(dir, firstFolder, before.ID, CheckpointFolder))
+	want, _, err := l.Make(t.Context(), Point{Settings: told}, dir)
+	ok(t, err)
+	if got.Start != want.Start || got.Accuracy != want.Accuracy || got.SignalNorm != want.SignalNorm {
+		t.Errorf("%v after %s, want %v after %s", got.Accuracy, got.Start, want.Accuracy, want.Start)
+	}
+	if again, done, err := l.Make(t.Context(), Point{Settings: s}, dir); err != nil || !done || again.ID != got.ID {
+		t.Errorf("made once more: %v, %v", done, err)
+	}
+	flat, err := s.Flat()
+	ok(t, err)
+	if flat["first.rounds"] != "2" {
+		t.Errorf("the table says %v", flat)
+	}
+	for want, bad := range map[string]func(*Settings){
+		"not counted together":   func(s *Settings) { s.Job = clone(s.Job); drop(s.Job, "privacy") },
+		`unknown field "roundz"`: func(s *Settings) { s.First = map[string]any{"roundz": 2} },
+		"given too":              func(s *Settings) { s.Job = clone(s.Job); set(s.Job, "adapter.start", "x") },
+		"ranks up to 5":          func(s *Settings) { s.First = map[string]any{"adapter.rank_max": 5} },
+	} {
+		s := s
+		bad(&s)
+		if err := l.Check(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+}
+
 // What was interrupted under another engine, or by a program with other defaults, stands
 // in nobody's way: the run begins anew, says so, and leaves the other's rounds alone.
 func TestStatesOfOtherSettings(t *testing.T) {
@@ -368,7 +423,7 @@ func TestPresets(t *testing.T) {
 	for _, name := range Presets() {
 		_, p, err := Preset(name)
 		ok(t, err)
-		ok(t, p.Over("r8.txt", ""))
+		ok(t, p.Over("r8.txt", "", ""))
 		seeds := map[uint64]bool{}
 		for _, at := range p.Points {
 			if at.Settings.Data != "r8.txt" {

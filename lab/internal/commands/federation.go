@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,13 +43,16 @@ func newFederationCmd(a *command.App) *cobra.Command {
 	var out, clients string
 	c.Seed = 1
 	cmd := &cobra.Command{
-		Use:   "federation --out DIR --wtq DIR --tabfact DIR --sroie FILE",
+		Use:   "federation --out DIR {--wtq DIR --tabfact DIR --sroie FILE | --generated N}",
 		Short: "Put published sets of document questions together as the clients of one federation",
 		Long: `Reads WikiTableQuestions, TabFact and SROIE as their publishers left them, deals the
 documents of each out among clients of its own, and writes what 'starling simulate' reads:
 the questions with the words' places (a table's cells stand on a grid), which client has
 which, and a file of test questions. One document in ten belongs to no client: validation
-chooses on them. Scores are stated for each set, and their mean.`,
+chooses on them. Scores are stated for each set, and their mean.
+
+--generated makes sets of the same kinds: tables whose cells are asked for, tables with
+statements that are answered yes or no, and invoices.`,
 		Example: `  starling federation --out fed --wtq wtq --tabfact tabfact --sroie sroie --clients 1,5,4
   starling simulate --base model/base/documents --data fed/train.jsonl --partition fed/clients.json --test fed/test.jsonl \
     --population 10 --cohort 4 --set cohort.sampling=fixed --set shard.corrupt=0 --set privacy.none=true`,
@@ -76,7 +81,8 @@ chooses on them. Scores are stated for each set, and their mean.`,
 	fl.StringVar(&c.WikiTables, "wtq", "", "folder of WikiTableQuestions")
 	fl.StringVar(&c.TabFact, "tabfact", "", "folder of TabFact")
 	fl.StringVar(&c.Receipts, "sroie", "", "SROIE's receipts in JSON Lines, or their folder")
-	fl.StringVar(&clients, "clients", "", "clients of WikiTableQuestions, TabFact and SROIE: three numbers (default one of each that is given)")
+	fl.IntVar(&c.Generated, "generated", 0, "make so many documents of each set instead: tables with questions, tables with statements, invoices")
+	fl.StringVar(&clients, "clients", "", "clients of WikiTableQuestions, TabFact and SROIE, or of the generated sets: three numbers (default one of each that is given)")
 	fl.IntVar(&c.Documents, "documents", 0, "most documents of each set to learn from (default all)")
 	fl.IntVar(&c.TestDocuments, "test-documents", 0, "most documents of each set to score (default all)")
 	fl.Uint64Var(&c.Seed, "seed", c.Seed, "seed of the deal")
@@ -87,7 +93,7 @@ chooses on them. Scores are stated for each set, and their mean.`,
 func clientsOf(text string, c federation.Config) (n [3]int, err error) {
 	if text == "" {
 		for i, folder := range []string{c.WikiTables, c.TabFact, c.Receipts} {
-			if folder != "" {
+			if folder != "" || c.Generated > 0 {
 				n[i] = 1
 			}
 		}
@@ -135,13 +141,11 @@ func writeFederation(out string, f *federation.Federation) (federationReport, er
 func (r federationReport) print(w io.Writer) error {
 	fmt.Fprintf(w, "%d clients in %s\n", len(r.Clients), r.Folder)
 	for _, c := range r.Clients {
-		fmt.Fprintf(w, "  %-12s %6d questions\n", c.Name, c.Questions)
+		fmt.Fprintf(w, "  %-15s %6d questions\n", c.Name, c.Questions)
 	}
-	fmt.Fprintf(w, "  %-12s %6d questions\n", "validation", r.Held)
-	for _, name := range federation.Sources {
-		if n := r.Test[name]; n > 0 {
-			fmt.Fprintf(w, "  %-12s %6d questions\n", "test "+name, n)
-		}
+	fmt.Fprintf(w, "  %-15s %6d questions\n", "validation", r.Held)
+	for _, name := range slices.Sorted(maps.Keys(r.Test)) {
+		fmt.Fprintf(w, "  %-15s %6d questions\n", "test "+name, r.Test[name])
 	}
 	at := func(name string) string { return filepath.Join(r.Folder, name) }
 	_, err := fmt.Fprintf(w, "\nNext:  starling simulate --base DIR --data %s --partition %s --test %s --population %d --cohort %d --set cohort.sampling=fixed\n",

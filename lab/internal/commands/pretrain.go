@@ -18,6 +18,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine/plugins"
+	"github.com/starling-fl/starling/lab/federation"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 )
@@ -133,6 +134,9 @@ is thrown away.`,
 				if err := documents.take(cmd.Flags(), spec, hidden, layers, heads, vocab, seq); err != nil {
 					return command.Usage(err)
 				}
+				if documents.tables {
+					documents.Source = federation.GeneratedVersion
+				}
 				documents.format, documents.Backend, documents.StatePath = model.Format(format), e.Backend, spec.StatePath
 				r.Steps = documents.Steps
 				base, err = makeDocumentBase(cmd.Context(), documents, trainProgress(a.Stderr, documents.Steps, &r))
@@ -188,7 +192,7 @@ is thrown away.`,
 			}
 			r.SHA256, r.Seconds = hex.EncodeToString(sum[:]), time.Since(began).Seconds()
 			if generated {
-				r.Generator = map[string]string{"bert": dataset.GeneratorVersion, "t5": dataset.DocumentsVersion, "llama": dataset.CallsVersion}[kind]
+				r.Generator = map[string]string{"bert": dataset.GeneratorVersion, "t5": documents.Source, "llama": dataset.CallsVersion}[kind]
 				if err := os.WriteFile(filepath.Join(out, "GENERATOR"), []byte(r.Generator+"\n"), 0o644); err != nil {
 					return err
 				}
@@ -209,6 +213,7 @@ is thrown away.`,
 	f.StringVar(&heard.from, "from", "", "with --architecture hubert: a base's folder, which is trained further")
 	f.IntVar(&documents.Answer, "answer", documents.Answer, "with --architecture t5: tokens that are written at most while training")
 	f.BoolVar(&documents.patches, "patches", false, "with --architecture t5: read the page's raster too")
+	f.BoolVar(&documents.tables, "tables", false, "with --architecture t5: generated tables with questions and with statements beside invoices")
 	f.IntVar(&documents.sentinels, "sentinels", 0, "with --architecture t5: special tokens for so many hidden tokens of each objective of task pretrain, at most 100 (0: 4, 3 and 2)")
 	f.StringVar(&out, "out", "", "folder to write")
 	f.StringVar(&format, "format", string(model.NF4), "how matrices are stored: nf4, bf16 or f32")

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/lab/federation"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
@@ -26,6 +27,7 @@ type documentSpec struct {
 	format    model.Format
 	patches   bool // the base reads the page's raster too
 	sentinels int  // of each objective of self-pretraining
+	tables    bool // generated tables beside invoices
 }
 
 // defaultDocuments is what `starling demo --task answer` starts from.
@@ -74,7 +76,7 @@ func takeGiven(f *pflag.FlagSet, s *nn.WriterSpec, size *int, given nn.PretrainS
 // makeDocumentBase trains a tokenizer and a T5 on generated documents of public
 // providers, and packs them.
 func makeDocumentBase(ctx context.Context, s documentSpec, progress nn.Progress) (*model.Base, error) {
-	js, err := tokenizer.TrainUnigram(documentTexts(), s.vocab, task.MixtureTokens(s.sentinels))
+	js, err := tokenizer.TrainUnigram(documentTexts(s.documents()), s.vocab, task.MixtureTokens(s.sentinels))
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +96,7 @@ func makeDocumentBase(ctx context.Context, s documentSpec, progress nn.Progress)
 	if err != nil {
 		return nil, err
 	}
-	next, stop := iter.Pull(dataset.PublicDocuments(s.Seed))
+	next, stop := iter.Pull(s.documents()(s.Seed))
 	defer stop()
 	drawn := 0 // documents; a run that goes on skips those that it has read
 	draw := func(step int, rng *rand.Rand, done float64, b task.Batch) error {
@@ -117,11 +119,19 @@ func makeDocumentBase(ctx context.Context, s documentSpec, progress nn.Progress)
 	return model.NewBase(s.Config, tensors, js, s.format)
 }
 
+// documents are what it is trained on, of a seed.
+func (s documentSpec) documents() func(seed uint64) iter.Seq[dataset.Example] {
+	if s.tables {
+		return federation.Public
+	}
+	return dataset.PublicDocuments
+}
+
 // documentTexts are the words, questions and prompts of some public documents.
-func documentTexts() iter.Seq[string] {
+func documentTexts(public func(seed uint64) iter.Seq[dataset.Example]) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		n := 0
-		for e := range dataset.PublicDocuments(generatedSeed) {
+		for e := range public(generatedSeed) {
 			if n++; n > documentsForWords {
 				break
 			}

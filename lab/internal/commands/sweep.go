@@ -30,6 +30,7 @@ type sweepFlags struct {
 	list      bool
 	data      string
 	test      string
+	partition string
 	account   string
 	workers   int
 	dryRun    bool
@@ -79,6 +80,7 @@ against what was published.`,
 	fl.StringVar(&f.preset, "preset", "", "the sweep of a published table or figure, in place of a file")
 	fl.BoolVar(&f.list, "presets", false, "list the presets and end")
 	fl.StringVar(&f.data, "data", "", "labelled file that every run simulates, in place of the sweep file's")
+	fl.StringVar(&f.partition, "partition", "", "file that says which examples of --data each client has (see simulate)")
 	fl.StringVar(&f.test, "test", "", "labelled file of its own for the test part of --data")
 	fl.StringVar(&f.account, "account-search", "", "count the privacy of the file's search: draw its number of runs by poisson:MEAN, geometric:MEAN, logarithmic:MEAN or negative-binomial:ETA:MEAN")
 	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout instead of the embedded default")
@@ -115,11 +117,11 @@ func (f sweepFlags) plan(args []string) (plan *sweep.Plan, name string, err erro
 	if err == nil && f.account != "" {
 		err = plan.AccountSearch(f.account)
 	}
-	if f.test != "" && f.data == "" {
-		return nil, "", command.Usagef("--test is the test part of --data: give both, or name them in the sweep file")
+	if f.test+f.partition != "" && f.data == "" {
+		return nil, "", command.Usagef("--test and --partition are of --data: give it too, or name them in the sweep file")
 	}
 	if err == nil && f.data != "" {
-		err = plan.Over(f.data, f.test)
+		err = plan.Over(f.data, f.test, f.partition)
 	}
 	return plan, name, err
 }
