@@ -128,12 +128,13 @@ func (c *Core) Version() uint64 { return c.version }
 func (c *Core) Budget() dp.Budget        { return c.t.budget }
 func (c *Core) NoiseMultiplier() float64 { return c.t.z }
 
-// Ranks lists the ranks that a round may draw. Units is the fixed denominator:
-// the expected number of contributions. UplinkBits is the width of a masked
-// coordinate on the wire.
-func (c *Core) Ranks() []int    { return c.t.ranks() }
-func (c *Core) Units() float64  { return c.t.units }
-func (c *Core) UplinkBits() int { return c.t.bits }
+// Ranks lists the ranks that a round may draw. Units is the expected number of
+// contributions, Denominator what the sum of updates is divided by: the same, times their
+// mean weight. UplinkBits is the width of a masked coordinate on the wire.
+func (c *Core) Ranks() []int         { return c.t.ranks() }
+func (c *Core) Units() float64       { return c.t.units }
+func (c *Core) Denominator() float64 { return c.t.units * c.t.weight() }
+func (c *Core) UplinkBits() int      { return c.t.bits }
 
 // ProgramSpec is the training step of a rank for a host.
 func (c *Core) ProgramSpec(rank int, host string) program.Spec {

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/starling-fl/starling/dp"
@@ -42,13 +43,16 @@ func (t *terms) width() float64 {
 	return max(t.z, t.own.Multiplier*math.Sqrt(max(float64(t.own.Most), t.job.ExpectedCohort()))/t.job.NoiseScale())
 }
 
+// weight is what a unit's update counts in the mean over all of them.
+func (t *terms) weight() float64 { return cmp.Or(t.job.Training.MeanWeight, 1) }
+
 // decode turns the noisy sum into the mean update of the expected number of
 // units and the largest rank's clip norm in the next round; clip is that in this one.
 // The step of the norm is a factor, so that ranks whose norms stand in fixed proportions
 // fit one norm together. kept is the share of the units that the sum is of.
 func (t *terms) decode(v contract.Vector, clip float64, sum []int64, kept float64) (mean []float32, next float64, err error) {
 	d, units := v.Lattice.D(), kept*t.units
-	if mean, err = v.Lattice.DecodeMean(sum[:d], units); err != nil || t.clipping == nil {
+	if mean, err = v.Lattice.DecodeMean(sum[:d], units*t.weight()); err != nil || t.clipping == nil {
 		return mean, clip, err
 	}
 	next, err = t.clipping.Next(clip, v.Count.Decode(sum[d:]), units)

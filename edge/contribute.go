@@ -124,7 +124,7 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 		}
 		if err == nil {
 			var norm float64
-			if norm, err = u.add(delta); err == nil && c.Norm != nil {
+			if norm, err = u.add(delta, c.Task.Weight(one.data.distinct(rows, one.data.n))); err == nil && c.Norm != nil {
 				c.Norm(norm)
 			}
 			clear(delta)

@@ -222,7 +222,7 @@ func TestMutationClipPerDevice(t *testing.T) {
 		return n
 	}
 	add := func(u *update, x []float32) {
-		_, err := u.add(x)
+		_, err := u.add(x, 1)
 		ok(t, err)
 	}
 	// Ours: with and without the provider at 0, everything else equal.

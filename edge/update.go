@@ -30,11 +30,11 @@ func newUpdate(l *quant.Lattice, count dp.CountCode, rounding io.Reader) *update
 	return &update{lattice: l, count: count, sum: make([]int32, size), one: make([]int32, size), rounding: rounding}
 }
 
-// add takes a unit's trained difference, which the lattice clips as it rounds it,
-// and returns the norm it had.
-func (u *update) add(delta []float32) (norm float64, err error) {
+// add takes a unit's trained difference, which the lattice clips as it rounds it, and which
+// counts by its weight; it returns the norm it had.
+func (u *update) add(delta []float32, weight float64) (norm float64, err error) {
 	defer clear(u.one)
-	encoded, err := u.lattice.EncodeInto(u.one[:u.lattice.D()], delta, u.rounding)
+	encoded, err := u.lattice.EncodeWeighted(u.one[:u.lattice.D()], delta, weight, u.rounding)
 	if errors.Is(err, quant.ErrNotFinite) {
 		return 0, fmt.Errorf("%w: %w", ErrDiverged, err)
 	} else if err != nil {

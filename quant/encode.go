@@ -22,7 +22,7 @@ const (
 type Report struct {
 	Norm    float64 // L2 norm of the input
 	Draws   int     // roundings drawn: 1 normally
-	Scale   float64 // product of clipping and shrinking applied, 1 if neither
+	Scale   float64 // product of clipping, weight and shrinking applied, 1 if none
 	Norm2   int64   // sum of the squared symbols, <= B2
 	Dropped bool    // no attempt met the bound: the vector is all zeros
 }
@@ -64,6 +64,14 @@ func (l *Lattice) Encode(x []float32, rnd io.Reader) ([]int32, error) {
 
 // EncodeInto is Encode into dst, which has length D, without allocating.
 func (l *Lattice) EncodeInto(dst []int32, x []float32, rnd io.Reader) (Report, error) {
+	return l.EncodeWeighted(dst, x, 1, rnd)
+}
+
+// EncodeWeighted is EncodeInto of the clipped vector times a weight, in (0, 1].
+func (l *Lattice) EncodeWeighted(dst []int32, x []float32, weight float64, rnd io.Reader) (Report, error) {
+	if !(weight > 0 && weight <= 1) {
+		return Report{}, fmt.Errorf("quant: weight is %v, want within (0, 1]", weight)
+	}
 	if len(x) != l.d {
 		return Report{}, fmt.Errorf("%w: vector of %d values, lattice is for %d", ErrLength, len(x), l.d)
 	}
@@ -82,6 +90,7 @@ func (l *Lattice) EncodeInto(dst []int32, x []float32, rnd io.Reader) (Report, e
 	if limit := l.clip * clipMargin; norm > limit {
 		rep.Scale = limit / norm
 	}
+	rep.Scale *= weight
 	s := l.scratch.Get().(*scratch)
 	defer l.scratch.Put(s)
 	unit := load(s.tmp, x, norm)

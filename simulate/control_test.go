@@ -1,13 +1,17 @@
 package simulate_test
 
 import (
+	"context"
 	"errors"
 	"math"
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/simulate"
+	"github.com/starling-fl/starling/task"
 )
 
 // The control of an experiment: no noise is added, and nothing is clipped where asked.
@@ -66,6 +70,77 @@ func TestOneClientARound(t *testing.T) {
 		t.Errorf("with a promise of privacy: %v", err)
 	}
 }
+
+// Updates weigh by their clients' examples: where all take part it is FedAvg's mean with
+// n_k/n.
+func TestWeightedMean(t *testing.T) {
+	cfg := config(t, 6, false)
+	j := &cfg.Job
+	j.Privacy = job.Privacy{None: true, Epsilon: 2, Accountant: "tight", ClipNorm: 0.5}
+	j.Wire.Uplink = "fixed16"
+	sizes := []int{1, 2, 3, 4, 9, 9}
+	cfg.Population = sized{cfg.Population, sizes}
+	j.Training.WeightCap, j.Training.MeanWeight = 9, 28.0/9/6
+	j.Training.Steps, j.Training.Batch = 1, 9
+	cfg.Trainer, cfg.Unclipped = bySize{}, true
+	want := 0.0
+	for _, n := range sizes { // a client's update is its number of examples, in hundredths
+		want += float64(n) / 28 * float64(n) / 100
+	}
+	for _, r := range play(t, cfg).Rounds {
+		if got := r.SignalNorm / math.Sqrt(float64(r.Values)); r.Cohort != 6 || math.Abs(got-want) > 1e-3*want {
+			t.Errorf("round %d: %d clients move by %v, want %v", r.Number, r.Cohort, got, want)
+		}
+	}
+	j.Training.MeanWeight = 0
+	if _, err := simulate.New(cfg); !errors.Is(err, job.ErrInvalid) || !strings.Contains(err.Error(), "mean_weight") {
+		t.Errorf("weights without their mean: %v", err)
+	}
+}
+
+// sized is a population whose clients have so many examples.
+type sized struct {
+	simulate.Population
+	of []int
+}
+
+func (s sized) Client(n int) (*dataset.Set, error) {
+	set, err := s.Population.Client(n)
+	if err != nil {
+		return nil, err
+	}
+	out := &dataset.Set{Labels: set.Labels}
+	for range s.of[n] {
+		out.Examples = append(out.Examples, set.Examples[0])
+	}
+	return out, nil
+}
+
+// bySize trains to as many hundredths as there are examples.
+type bySize struct{}
+
+func (bySize) Train(_ context.Context, t edge.Task) ([]float32, error) {
+	n := 0
+	for b, err := range t.Batches {
+		if err != nil {
+			return nil, err
+		}
+		rows := 0
+		for _, w := range b.Float32(task.Weights) {
+			if w != 0 {
+				rows++
+			}
+		}
+		n = max(n, rows)
+	}
+	out := make([]float32, len(t.Start))
+	for i := range out {
+		out[i] = float32(n) / 100
+	}
+	return out, nil
+}
+
+func (bySize) Close() error { return nil }
 
 // Dropouts count as zero in a mean whose denominator stays, by a coin that is the same
 // in any order of the clients, and are told apart from those without examples.

@@ -127,7 +127,7 @@ func (r *Run) release(ctx context.Context, s start, t *Tally) (Round, error) {
 		out.MeanNorm /= float64(units)
 		out.Clipped = float64(above) / float64(units)
 	}
-	exact, err := lattice.DecodeMean(t.Sum[:lattice.D()], r.core.Units())
+	exact, err := lattice.DecodeMean(t.Sum[:lattice.D()], r.core.Denominator())
 	if err != nil {
 		return out, err
 	}
@@ -152,7 +152,7 @@ func (r *Run) release(ctx context.Context, s start, t *Tally) (Round, error) {
 	if err != nil {
 		return out, err
 	}
-	noisy, err := lattice.DecodeMean(t.Sum[:lattice.D()], r.core.Units())
+	noisy, err := lattice.DecodeMean(t.Sum[:lattice.D()], r.core.Denominator())
 	if err != nil {
 		return out, err
 	}

@@ -99,6 +99,7 @@ func digest(t testing.TB, a *model.Adapter) [32]byte {
 func TestEqualToAFleetOverSockets(t *testing.T) {
 	for name, change := range map[string]func(*coordinator.Job){
 		"all":      func(*coordinator.Job) {},
+		"weighted": func(j *coordinator.Job) { j.Training.WeightCap, j.Training.MeanWeight = 3, 0.75 },
 		"adaptive": func(j *coordinator.Job) { j.Clipping.Adaptive = true },
 		"sampled": func(j *coordinator.Job) {
 			j.Cohort.SamplingRate = 0.9

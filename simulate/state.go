@@ -180,7 +180,7 @@ func (r *Run) parse(b []byte) error {
 // the largest rank: what decides a privacy experiment.
 func (r *Run) rho() float64 {
 	d := r.core.Layout().Size(slices.Max(r.core.Ranks()))
-	units := r.core.Units() // of the small cohort; the noise is scaled alike
+	units := r.core.Denominator() // of the small cohort; the noise is scaled alike
 	if s := r.job.Privacy.SimulatedCohort; s > 0 {
 		units *= float64(s) / (r.job.Cohort.SamplingRate * float64(r.job.Cohort.Population))
 	}

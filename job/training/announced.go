@@ -7,16 +7,17 @@ type Announced struct {
 	Batch     uint32 // examples of a local step
 	Optimizer string // local optimizer: sgd, momentum, adamw
 	Epochs    uint32 // passes over a unit's own data in a round, plan.steps being the most steps; 0: plan.steps
+	WeightCap uint32 // examples with which a unit's update counts whole, one of fewer by their share; 0: all count whole
 }
 
 // Announce is what devices are told of it.
 func (s Spec) Announce() Announced {
-	return Announced{Batch: uint32(s.Batch), Optimizer: s.Optimizer, Epochs: uint32(s.Epochs)}
+	return Announced{Batch: uint32(s.Batch), Optimizer: s.Optimizer, Epochs: uint32(s.Epochs), WeightCap: uint32(s.WeightCap)}
 }
 
 // Spec is the training of a device in a round whose plan asks for so many steps at a rate.
 func (a Announced) Spec(steps uint32, rate float64) Spec {
-	return Spec{Steps: int(steps), Batch: int(a.Batch), Epochs: int(a.Epochs), Optimizer: a.Optimizer, LearningRate: rate}
+	return Spec{Steps: int(steps), Batch: int(a.Batch), Epochs: int(a.Epochs), WeightCap: int(a.WeightCap), Optimizer: a.Optimizer, LearningRate: rate}
 }
 
 // mostName is the bytes of an optimizer's name.
@@ -33,6 +34,7 @@ func (a Announced) Bounds() []Bound {
 	return []Bound{
 		{"batch", int(a.Batch), 1, mostBatch},
 		{"epochs", int(a.Epochs), 0, mostEpochs},
+		{"weight_cap", int(a.WeightCap), 0, mostWeighed},
 		{"optimizer", len(a.Optimizer), 1, mostName},
 	}
 }

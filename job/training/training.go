@@ -35,6 +35,13 @@ type Spec struct {
 	// Epochs is how many passes a device makes over its own data in a round, in batches
 	// of Batch, Steps being the most steps then. 0: Steps, whatever it holds.
 	Epochs int `yaml:"epochs" json:",omitempty"`
+	// WeightCap weighs updates by their devices' (or providers') examples n: each counts
+	// min(n, WeightCap)/WeightCap, once it is clipped. 0: all count alike. MeanWeight, in
+	// (0, 1], is what these weights come to in the mean over all of them: the mean update is
+	// the sum over the expected number times it (McMahan et al. 2018). It is public: state it,
+	// do not ask the devices.
+	WeightCap  int     `yaml:"weight_cap" json:",omitempty"`
+	MeanWeight float64 `yaml:"mean_weight" json:",omitempty"`
 	// Optimizer is "sgd", "momentum" or "adamw". Default adamw.
 	Optimizer string `yaml:"optimizer"`
 	// LearningRate of the local steps, and of the head's values in them. 0 follows
@@ -71,6 +78,7 @@ func (s Spec) Validate() error {
 	}
 	for _, err := range []error{
 		between("epochs", s.Epochs, 0, mostEpochs),
+		between("weight_cap", s.WeightCap, 0, mostWeighed),
 		between("steps", s.Steps, 1, mostSteps),
 		between("batch", s.Batch, 1, mostBatch),
 		rate("learning_rate", s.LearningRate),
@@ -81,6 +89,8 @@ func (s Spec) Validate() error {
 		}
 	}
 	switch {
+	case (s.WeightCap > 0) != (s.MeanWeight > 0) || !(s.MeanWeight >= 0 && s.MeanWeight <= 1):
+		return fmt.Errorf("training.mean_weight is %v and training.weight_cap %d: give both, a mean weight in (0, 1], or neither", s.MeanWeight, s.WeightCap)
 	case s.Epochs > s.Steps:
 		return fmt.Errorf("training.epochs is %d and training.steps %d, the most steps of a device: a pass takes one at least. "+
 			"training.steps of epochs x examples of a device / batch would do, %d for devices of up to training.batch = %d examples",
@@ -97,9 +107,19 @@ func (s Spec) Validate() error {
 	return nil
 }
 
+// Weight is what an update of so many examples counts, in (0, 1].
+func (s Spec) Weight(examples int) float64 {
+	if s.WeightCap == 0 {
+		return 1
+	}
+	return float64(min(max(1, examples), s.WeightCap)) / float64(s.WeightCap)
+}
+
 // Bounds of what is counted.
 const (
 	mostSteps  = 1 << 20
 	mostBatch  = 1 << 16
 	mostEpochs = 1 << 16
+
+	mostWeighed = 1 << 24 // examples
 )
