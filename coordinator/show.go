@@ -131,6 +131,9 @@ func (c *Coordinator) PublicStatus() monitor.PublicStatus { return c.monitor.Pub
 func (c *Coordinator) Result() monitor.Result        { return c.monitor.Result() }
 func (c *Coordinator) Rounds() []monitor.RoundRecord { return c.monitor.Rounds() }
 
+// Values are how many a round of a rank trains.
+func (c *Coordinator) Values(rank int) int { return c.t.layout.Size(rank) }
+
 // Follow begins to follow the job for a dashboard; nil where too many do so already.
 func (c *Coordinator) Follow() *monitor.Follower { return c.monitor.Follow() }
 

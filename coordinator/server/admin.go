@@ -168,10 +168,11 @@ func attach(w http.ResponseWriter, kind, name string) {
 // roundColumns head the rounds' table; roundLine fills them.
 var roundColumns = []string{"round", "version", "rank", "cohort", "dropped", "absent", "released", "reason", "seconds", "ended", "clip_norm",
 	"accuracy", "accuracy_rank", "loss", "epsilon_delivered", "epsilon_simulated", "delta", "bytes_up", "bytes_down",
-	"accuracy_drawn", "measured_on", "declined", "stopped", "refused", "sessions_refused"}
+	"accuracy_drawn", "measured_on", "declined", "stopped", "refused", "sessions_refused", "values_bytes"}
 
-// roundLine is a round as a line of the table; what is not known is empty.
-func roundLine(r monitor.RoundRecord) []string {
+// roundLine is a round as a line of the table; what is not known is empty. values are those
+// of a message, whose bytes as float32 publications count.
+func roundLine(r monitor.RoundRecord, values int) []string {
 	float := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	var accuracy, rank, loss, delivered, simulated, delta, ended, drawn, of string
 	if r.Ended > 0 {
@@ -199,7 +200,7 @@ func roundLine(r monitor.RoundRecord) []string {
 	return []string{strconv.FormatUint(r.Round, 10), strconv.Itoa(r.Version), strconv.Itoa(r.Rank), strconv.Itoa(r.Cohort),
 		strconv.Itoa(r.Dropped), strconv.Itoa(r.Absent), strconv.FormatBool(r.Released), r.Reason, float(r.Seconds), ended, float(r.ClipNorm),
 		accuracy, rank, loss, delivered, simulated, delta, strconv.FormatInt(r.BytesUp, 10), strconv.FormatInt(r.BytesDown, 10),
-		drawn, of, strconv.Itoa(r.Declined), strconv.Itoa(r.Stopped), strconv.Itoa(r.Refused), strconv.FormatInt(r.SessionsRefused, 10)}
+		drawn, of, strconv.Itoa(r.Declined), strconv.Itoa(r.Stopped), strconv.Itoa(r.Refused), strconv.FormatInt(r.SessionsRefused, 10), strconv.Itoa(4 * values)}
 }
 
 // serveRounds is the rounds that are over, one a line.
@@ -208,7 +209,7 @@ func (s *Server) serveRounds(w http.ResponseWriter, _ *http.Request) {
 	out := csv.NewWriter(w)
 	_ = out.Write(roundColumns)
 	for _, r := range s.c.Rounds() {
-		_ = out.Write(roundLine(r)) // its error is Flush's
+		_ = out.Write(roundLine(r, s.c.Values(r.Rank))) // its error is Flush's
 	}
 	out.Flush() // the reader is gone: nobody to tell
 }

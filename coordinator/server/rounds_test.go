@@ -25,8 +25,8 @@ func TestRoundLine(t *testing.T) {
 	want := map[string]string{"round": "4", "version": "3", "rank": "2", "cohort": "9", "dropped": "1", "absent": "3", "released": "true", "reason": "",
 		"seconds": "2.5", "ended": "2027-01-15T08:00:00Z", "clip_norm": "1.5", "accuracy": "0.75", "accuracy_rank": "2", "loss": "0.5", "epsilon_delivered": "6",
 		"epsilon_simulated": "2", "delta": "1e-06", "bytes_up": "100", "bytes_down": "200", "accuracy_drawn": "0.75", "measured_on": "128",
-		"declined": "4", "stopped": "5", "refused": "6", "sessions_refused": "7"}
-	line := roundLine(r)
+		"declined": "4", "stopped": "5", "refused": "6", "sessions_refused": "7", "values_bytes": "44"}
+	line := roundLine(r, 11)
 	if len(line) != len(roundColumns) || len(want) != len(roundColumns) {
 		t.Fatalf("%d figures, %d names, %d expected", len(line), len(roundColumns), len(want))
 	}
@@ -36,7 +36,7 @@ func TestRoundLine(t *testing.T) {
 		}
 	}
 	r.Accuracy[1].Loss = 0 // as of an evaluator that has none
-	if line := roundLine(r); line[13] != "" {
+	if line := roundLine(r, 11); line[13] != "" {
 		t.Errorf("no loss is %q", line[13])
 	}
 }
