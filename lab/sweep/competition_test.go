@@ -1,0 +1,59 @@
+package sweep
+
+import (
+	"math"
+	"testing"
+
+	"github.com/starling-fl/starling/model"
+)
+
+// What all messages of the competition's first track hold equals its arithmetic to the byte,
+// over a base of VT5's size: float32 by twice the clients of all rounds, and 4.5 bits a value
+// as NF4; of the whole model, whose count the competition alone knows, no more than what it
+// states.
+func TestCompetitionsBytes(t *testing.T) {
+	c := model.Config{ModelType: "t5", VocabSize: 32128, HiddenSize: 768, NumHiddenLayers: 12, NumAttentionHeads: 12,
+		IntermediateSize: 3072, LayerNormEps: 1e-6, HiddenAct: "relu",
+		T5: model.T5{DecoderLayers: 12, KeySize: 64, Buckets: 32, MaxDistance: 128, End: 1, Scaled: true, Boxes: 1024, Patch: 768, Patches: 197}}
+	_, p, err := Preset("paper000-track1")
+	ok(t, err)
+	want := map[string]float64{"1 LoRA": 2 * 2 * 7 * 4 * 3_419_136, "2 and tuned": 2 * 1 * 2 * 4 * 3_419_136, "3 and NF4": 2 * 1 * 2 * 4.5 / 8 * 3_419_136}
+	published := map[string]float64{"0 baseline": 44.66e9, "1 LoRA": 380e6, "2 and tuned": 55e6, "3 and NF4": 7.7e6}
+	for _, at := range p.Points {
+		j, err := at.Settings.JobOf("documents", nil)
+		ok(t, err)
+		j = j.ForBase(c)
+		l, err := model.NewLayout(c, j.Method(), 0)
+		ok(t, err)
+		bits := map[string]float64{"nf4": 4.5}[j.Wire.Downlink]
+		if bits == 0 {
+			bits = 32
+		}
+		row := at.On["row"]
+		got := 2 * float64(at.Settings.Cohort*j.Rounds) * bits / 8 * float64(l.Size(j.Adapter.RankMax))
+		if row == "0 baseline" { // 279 million, of which the transformer and its embeddings of boxes and patches are 226
+			if got > published[row] || got < 0.8*published[row] {
+				t.Errorf("%s: %.0f bytes, published %.0f", row, got, published[row])
+			}
+			continue
+		}
+		if got != want[row] || math.Abs(got/published[row]-1) > 0.01 {
+			t.Errorf("%s: %.0f bytes of values, want %.0f, published %.0f", row, got, want[row], published[row])
+		}
+	}
+	// Thirty rounds of the second track's winner move no more than five of its baseline.
+	_, p, err = Preset("paper000-track2")
+	ok(t, err)
+	moved := map[string]int{}
+	for _, at := range p.Points {
+		j, err := at.Settings.JobOf("documents", nil)
+		ok(t, err)
+		j = j.ForBase(c)
+		l, err := model.NewLayout(c, j.Method(), 0)
+		ok(t, err)
+		moved[at.On["method"]] = j.Rounds * l.Size(j.Adapter.RankMax)
+	}
+	if moved["LoRA"] != 30*3_419_136 || moved["LoRA"] > moved["baseline"] {
+		t.Errorf("values of all rounds: %v", moved)
+	}
+}
