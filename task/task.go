@@ -45,7 +45,9 @@ type Splitter interface {
 }
 
 // A Merger is a Task to which neighbours may be the same, and are then one row.
-type Merger interface{ Same(a, b *dataset.Example) bool }
+type Merger interface {
+	Same(a, b *dataset.Example) bool
+}
 
 // Rows are examples as the task's rows: each once, or its parts one after another. of
 // says whose each is.
