@@ -59,7 +59,7 @@ type About struct {
 // turns of secure aggregation come on top, some kilobytes.
 type RoundSize struct {
 	Batch  int    `json:"batch"`            // examples of a step
-	Steps  int    `json:"steps"`            // at most, where the job counts epochs
+	Steps  int    `json:"steps"`            // at most, where the job counts epochs; batches that are scored are steps, too
 	Epochs int    `json:"epochs,omitempty"` // over the device's own examples; 0: the job counts steps
 	Down   uint64 `json:"down"`             // bytes of the adapter's slice, as long as it is
 	Up     uint64 `json:"up"`               // bytes of the masked update
@@ -69,7 +69,7 @@ type RoundSize struct {
 func (t *terms) roundSize() RoundSize {
 	values := t.layout.Size(slices.Max(t.ranks()))
 	s := t.job.Training
-	return RoundSize{Batch: s.Batch, Steps: s.Steps, Epochs: s.Epochs, Down: 4 * uint64(values), Up: (uint64(values)*uint64(t.bits) + 7) / 8}
+	return RoundSize{Batch: s.Batch, Steps: s.Steps + s.Scored, Epochs: s.Epochs, Down: 4 * uint64(values), Up: (uint64(values)*uint64(t.bits) + 7) / 8}
 }
 
 // OfferedProgram is a training program that anybody may fetch as a blob.

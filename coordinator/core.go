@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/optimizer"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -186,6 +187,7 @@ type Draw struct {
 	event    dp.Event // what the round costs
 	cert     dp.Certificate
 	kept     float64 // share of the cohort that its combined sum holds; 1 if it is the sum of all
+	fleet    *metric.Fleet
 }
 
 // Draw begins the next round: rank, rotation and cohort, each from
@@ -225,10 +227,15 @@ func (d *Draw) Rank() int  { return d.rank }
 // Cohort lists the members of the population that are in, ascending.
 func (d *Draw) Cohort() []int { return d.cohort }
 
-// Lattice and Count make one unit's vector of Size coordinates.
+// Lattice, Count and Figures make one unit's vector of Size coordinates.
 func (d *Draw) Lattice() *quant.Lattice { return d.vector.Lattice }
 func (d *Draw) Count() dp.CountCode     { return d.vector.Count }
+func (d *Draw) Figures() dp.FigureCode  { return d.vector.Figures }
 func (d *Draw) Size() int               { return d.vector.Size() }
+
+// Fleet is what a released round's devices said of the adapter that it began with; nil: nothing
+// that is more than noise.
+func (d *Draw) Fleet() *metric.Fleet { return d.fleet }
 
 // Rotation is the seed of the lattice's rotation.
 func (d *Draw) Rotation() [32]byte { return d.rotation }
@@ -307,6 +314,9 @@ func (c *Core) Release(d *Draw, sum []int64, devices int, noiseOnly bool, noise 
 	mean, clip, err := c.t.decode(d.vector, d.clip, sum, d.kept)
 	if err != nil {
 		return event, 0, fmt.Errorf("coordinator: %w", err)
+	}
+	if d.fleet = c.t.hear(d, c.version, sum, event, devices, spec.Shares); d.fleet != nil && !c.rnd.secret() {
+		d.fleet.Speed = metric.Noisy{} // which is no two runs' the same: nobody said it
 	}
 	return event, clip, c.apply(d.rank, mean)
 }

@@ -238,6 +238,7 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 		Task: c.task, Round: r.id, Version: c.core.version, Rank: uint16(r.rank), Values: uint32(r.vector.Lattice.Dim()),
 		Rotation: r.rotation, ClipNorm: r.vector.Lattice.Clip(),
 		CountCoordinates: uint32(r.vector.Count.Coordinates), CountSymbol: uint32(r.vector.Count.Symbol),
+		FigureCoordinates: uint32(r.vector.Figures.Coordinates), FigureSymbol: uint32(r.vector.Figures.Symbol),
 		OwnNoise: c.t.own.Multiplier, Honest: c.t.own.Honest,
 		Steps: uint32(c.t.job.Training.Steps), Rate: c.t.job.Training.LearningRate,
 	}

@@ -93,6 +93,9 @@ func (c *Coordinator) ended(r *running, released, charged bool, reason string) {
 		Released: released, Reason: reason, Seconds: time.Since(r.began).Seconds(),
 	}
 	rec.ClipNorm = r.vector.Lattice.Clip()
+	if released {
+		rec.Fleet = r.Fleet()
+	}
 	moved := c.monitor.Ended(rec)
 	outcome := monitor.OutcomeReleased
 	if !released {

@@ -2,9 +2,11 @@ package coordinator
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/internal/contract"
 )
 
@@ -25,13 +27,19 @@ func (t *terms) vector(rank int, clip float64, rotation [32]byte) (contract.Vect
 	if err != nil {
 		return contract.Vector{}, err
 	}
+	var figures dp.FigureCode
+	if t.job.Training.HeldOut > 0 {
+		if figures, err = dp.NewFigureCode(l.B2(), l.MaxSymbol(), t.job.Privacy.ScoreNoise); err != nil {
+			return contract.Vector{}, fmt.Errorf("privacy.score_noise: %w", err)
+		}
+	}
 	var count dp.CountCode
 	if t.clipping != nil {
-		if count, err = dp.NewCountCode(l.B2(), l.MaxSymbol(), t.width(), t.countNoise()); err != nil {
+		if count, err = dp.NewCountCode(l.B2()+figures.B2(), l.MaxSymbol(), t.width(), t.countNoise()); err != nil {
 			return contract.Vector{}, err
 		}
 	}
-	return t.contract.Vector(l, count)
+	return t.contract.Vector(l, count, figures)
 }
 
 // width is the standard deviation of a release's noise over the norm bound: the noise
@@ -52,9 +60,33 @@ func (t *terms) weight() float64 { return cmp.Or(t.job.Training.MeanWeight, 1) }
 // fit one norm together. kept is the share of the units that the sum is of.
 func (t *terms) decode(v contract.Vector, clip float64, sum []int64, kept float64) (mean []float32, next float64, err error) {
 	d, units := v.Lattice.D(), kept*t.units
+	count := sum[d : d+v.Count.Coordinates]
 	if mean, err = v.Lattice.DecodeMean(sum[:d], units*t.weight()); err != nil || t.clipping == nil {
 		return mean, clip, err
 	}
-	next, err = t.clipping.Next(clip, v.Count.Decode(sum[d:]), units)
+	next, err = t.clipping.Next(clip, v.Count.Decode(count), units)
 	return mean, next, err
+}
+
+// hear is what units said of the examples that they do not train on, of the adapter that the
+// round began with; nil where the job asks for nothing, or the noise leaves nothing of it.
+func (t *terms) hear(d *Draw, version uint64, sum []int64, event dp.Event, devices int, shares uint64) *metric.Fleet {
+	v := d.vector
+	if v.Figures.Size() == 0 || event.Kind == dp.KindNoiseOnly {
+		return nil
+	}
+	variance := event.Sigma2.Float()
+	if v.Own != (dp.Variance{}) { // what was added in all, which is as much or more
+		variance = v.Own.Float() * (float64(devices) + float64(shares))
+	}
+	h, ok := contract.Hear(v.Figures, sum[v.Size()-v.Figures.Size():], math.Sqrt(variance), len(t.job.Labels))
+	if !ok {
+		return nil
+	}
+	f := &metric.Fleet{Rank: d.rank, Version: int(version), Units: metric.Noisy(h.Units), Loss: metric.Noisy(h.Loss)}
+	if t.method.Task.Judged() {
+		f.Accuracy = metric.Noisy(h.Right)
+	}
+	f.Speed = metric.Noisy(h.Speed)
+	return f
 }

@@ -16,6 +16,8 @@ type Contribution struct {
 	Round   uint64
 	Lattice *quant.Lattice // of one unit's vector: dimension, clip norm, rotation
 	Count   dp.CountCode   // of the units within the clip norm; zero: not asked for
+	Figures dp.FigureCode  // of what units find on examples held out (Task.Scored batches of them); zero: not asked for
+	Labels  int            // of the job, which bounds a loss
 	Work    float64        // most that the training of Units may take, in Task.Work's units; 0: no limit
 	Units   int            // most units that the job lets a device hold; 0: one
 	Least   int            // distinct examples that each unit's update averages, else it is absent; 0: any number
@@ -48,7 +50,7 @@ func (c Contribution) steps(u unit) int {
 	if c.Task.Epochs == 0 {
 		return c.Task.Steps
 	}
-	n, batch := u.data.n, max(1, c.Task.Batch)
+	n, batch := u.data.trained(), max(1, c.Task.Batch)
 	passes := float64(c.Task.Epochs) * float64((n+batch-1)/batch)
 	return int(min(float64(c.Task.Steps), max(1, passes)))
 }
@@ -78,12 +80,12 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 	if err != nil {
 		return nil, err
 	}
-	u := newUpdate(c.Lattice, c.Count, random(c.Seed, forRounding, c.Round))
+	u := newUpdate(c.Lattice, c.Count, c.Figures, random(c.Seed, forRounding, c.Round))
 	order := random(c.Seed, forBatches, c.Round)
 	t := c.Task
 	t.Columns = data.Columns()
 	// Not by how many are in, nor by what each holds: a refusal would tell of that.
-	t.Work, t.MostSteps = c.Work/float64(max(1, c.Units)), c.Task.Steps
+	t.Work, t.MostSteps = c.Work/float64(max(1, c.Units)), c.Task.Steps+c.Task.Scored
 	if len(units) == 0 && len(data.units) > 0 && len(c.Seed) == 0 {
 		// What refuses a round must not do so for those alone who have a unit in it: one
 		// is trained, for nothing.
@@ -112,7 +114,13 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 		}
 		averaged := one.data.distinct(rows, t.Steps*t.Batch)
 		t.Batches = one.data.batches(order, rows, t.Steps, t.Batch)
-		t.Progress = func(done, _ int) { c.Progress(before+int64(done), total) }
+		said, err := c.score(ctx, trainer, t, one.data)
+		if err != nil {
+			clear(u.sum)
+			return nil, err
+		}
+		pace := stopwatch{}
+		t.Progress = func(done, _ int) { pace.step(); c.Progress(before+int64(done), total) }
 		delta, err := trainer.Train(ctx, t)
 		before += int64(t.Steps)
 		if err == nil && len(delta) != len(t.Start) {
@@ -124,7 +132,10 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 		}
 		if err == nil {
 			var norm float64
-			if norm, err = u.add(delta, c.Task.Weight(one.data.distinct(rows, one.data.n))); err == nil && c.Norm != nil {
+			if said != nil && len(c.Seed) == 0 { // no two runs have the same
+				said.Speed = pace.speed()
+			}
+			if norm, err = u.add(delta, c.Task.Weight(one.data.distinct(rows, one.data.n)), said, c.Labels); err == nil && c.Norm != nil {
 				c.Norm(norm)
 			}
 			clear(delta)

@@ -15,6 +15,9 @@ const (
 	inputRate = "learning_rate"    // f32 []
 	inputStep = "step"             // f32 [], 1 in a round's first step
 	inputLast = "last_micro_batch" // f32 [], of a program that takes a batch in pieces: 1 in the last, else 0
+
+	outputLoss  = "loss"  // f32 [], the mean before the step
+	outputRight = "right" // f32 [], the share of labels that was right then; a job that holds examples out may have it
 )
 
 // ErrMisfit is a program whose tensors are not those of its assignment.

@@ -192,7 +192,11 @@ func (c *client) readData(j *job, pause func() error) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newData(set, j.form, int(j.Providers), j.ProviderRate, pause)
+	d, err := newData(set, j.form, int(j.Providers), j.ProviderRate, pause)
+	if err != nil || j.HeldOut == 0 {
+		return d, err
+	}
+	return d, d.holdOut(j.HeldOut, pause)
 }
 
 // openBase yields the base: the one in memory or that some edge holds, or the cache's,
@@ -229,6 +233,9 @@ func (c *client) checkPlan(p *wire.Plan) error {
 		return fmt.Errorf("%d values, the layout has %d at rank %d", p.Values, j.layout.Size(int(p.Rank)), p.Rank)
 	case int64(p.CountSymbol) > int64(j.terms.Scheme.MaxSymbol()):
 		return fmt.Errorf("clipping count of %d a coordinate, limit %d", p.CountSymbol, j.terms.Scheme.MaxSymbol())
+	case int64(p.FigureSymbol) > int64(j.terms.Scheme.MaxSymbol()) || (p.FigureSymbol == 0) != (j.HeldOut == 0):
+		return fmt.Errorf("figures of %d a coordinate, limit %d; the job announced that a share of %v is held out",
+			p.FigureSymbol, j.terms.Scheme.MaxSymbol(), j.HeldOut)
 	case p.OwnNoise != j.Privacy.OwnNoise || p.Honest != j.Privacy.Honest:
 		return fmt.Errorf("own noise of %v, counted on for %d devices; the job announced %v for %d", p.OwnNoise, p.Honest, j.Privacy.OwnNoise, j.Privacy.Honest)
 	}

@@ -108,6 +108,7 @@ func (d *Data) draw(rnd io.Reader) ([]unit, error) {
 type local struct {
 	columns []task.Column
 	n       int        // rows
+	held    []int      // of them that are scored and not trained on, ascending
 	of      []int      // whose part each row is; nil: of an example each
 	rows    task.Batch // one an example; nil where they would take too much memory
 
@@ -160,14 +161,21 @@ func encode(set *dataset.Set, t task.Task, most float64, pause func() error) (*l
 	return l, nil
 }
 
-// order is a random one of the rows, drawn from the device's own secret.
+// trained is how many rows are trained on.
+func (l *local) trained() int { return l.n - len(l.held) }
+
+// order is a random one of the rows that are trained on, drawn from the device's own secret.
 func (l *local) order(rnd io.Reader) ([]int, error) {
 	if l.n == 0 {
 		return nil, fmt.Errorf("%w: no examples", ErrData)
 	}
-	order := make([]int, l.n)
-	for i := range order {
-		order[i] = i
+	order, held := make([]int, 0, l.trained()), l.held
+	for i := range l.n {
+		if len(held) > 0 && held[0] == i {
+			held = held[1:]
+			continue
+		}
+		order = append(order, i)
 	}
 	return order, uniform.Shuffle(rnd, order)
 }
@@ -193,7 +201,7 @@ func (l *local) distinct(order []int, rows int) int {
 // device's own secret (see Contribution).
 func (l *local) batches(rnd io.Reader, order []int, steps, size int) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
-		n := l.n
+		n := len(order)
 		b := task.NewBatch(l.columns, size)
 		at := 0
 		for range steps {

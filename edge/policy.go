@@ -329,9 +329,9 @@ func (p *Policy) checkValues(n int) error {
 
 // checkPlan holds a round's plan of a job against the policy.
 func (p *Policy) checkPlan(j *wire.Job, pl *wire.Plan) error {
-	if int(pl.Steps) > p.Steps {
-		return &PolicyError{"steps", fmt.Sprintf("the round takes %d local steps", pl.Steps), whyWork,
-			strconv.Itoa(int(pl.Steps)), "at most " + strconv.Itoa(p.Steps)}
+	if n := int(pl.Steps) + int(j.Scored); n > p.Steps {
+		return &PolicyError{"steps", fmt.Sprintf("the round takes %d local steps", n), whyWork,
+			strconv.Itoa(n), "at most " + strconv.Itoa(p.Steps)}
 	}
 	if pl.ClipNorm > p.ClipNorm {
 		return &PolicyError{"clip_norm", fmt.Sprintf("the round leaves updates a norm of %.6g", pl.ClipNorm), whyClip,

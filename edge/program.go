@@ -265,6 +265,25 @@ func (b *loaded) step(ctx context.Context, t Task, batch Batch) error {
 	return nil
 }
 
+// scores are what the last step found, where somebody wants to know.
+func (b *loaded) scores(t Task) (loss, right float32, err error) {
+	if t.Scores == nil {
+		return 0, 0, nil
+	}
+	one := []float32{0}
+	if err := b.instance.ReadFloat32(outputLoss, one); err != nil {
+		return 0, 0, fmt.Errorf("%w: %w", ErrMisfit, err)
+	}
+	loss, right = one[0], float32(math.NaN())
+	if slices.ContainsFunc(b.program.Manifest().Outputs, func(o wasm.Tensor) bool { return o.Name == outputRight }) {
+		if err := b.instance.ReadFloat32(outputRight, one); err != nil {
+			return 0, 0, fmt.Errorf("%w: %w", ErrMisfit, err)
+		}
+		right = one[0]
+	}
+	return loss, right, nil
+}
+
 // train writes the start, runs the steps and reads the difference.
 func (b *loaded) train(ctx context.Context, t Task) ([]float32, error) {
 	in, m := b.instance, b.program.Manifest()
@@ -298,9 +317,11 @@ func (b *loaded) train(ctx context.Context, t Task) ([]float32, error) {
 		if err := b.step(ctx, t, batch); err != nil {
 			return nil, fmt.Errorf("step %d: %w", done, err)
 		}
-		if t.Progress != nil {
-			t.Progress(done, t.Steps)
+		loss, right, err := b.scores(t)
+		if err != nil {
+			return nil, err
 		}
+		t.Did(done, loss, right)
 	}
 	delta := make([]float32, len(t.Start))
 	for _, s := range spans {

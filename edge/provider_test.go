@@ -222,12 +222,12 @@ func TestMutationClipPerDevice(t *testing.T) {
 		return n
 	}
 	add := func(u *update, x []float32) {
-		_, err := u.add(x, 1)
+		_, err := u.add(x, 1, nil, 0)
 		ok(t, err)
 	}
 	// Ours: with and without the provider at 0, everything else equal.
 	ours := func(with bool) []int32 {
-		u := newUpdate(lattice, dp.CountCode{}, zeros{})
+		u := newUpdate(lattice, dp.CountCode{}, dp.FigureCode{}, zeros{})
 		for at := 1; at < 4; at++ {
 			add(u, direction(at))
 		}
@@ -246,7 +246,7 @@ func TestMutationClipPerDevice(t *testing.T) {
 		for i := range x {
 			x[i] *= weight
 		}
-		u := newUpdate(lattice, dp.CountCode{}, zeros{})
+		u := newUpdate(lattice, dp.CountCode{}, dp.FigureCode{}, zeros{})
 		add(u, x)
 		return u.sum
 	}

@@ -22,6 +22,7 @@ const (
 	forProviders = "providers"
 	forSession   = "session"
 	forNoise     = "noise"
+	forScores    = "scores"
 )
 
 // random is the source for one purpose in one round: crypto/rand, or the

@@ -124,7 +124,8 @@ func (p *speed) remember(of measure, k cost) {
 // than was measured, and slack.
 func (k cost) window(c Contribution, columns []task.Column) time.Duration {
 	units, steps := time.Duration(max(1, c.Units)), time.Duration(c.Task.Steps)
-	whole := units * (k.whole + max(0, steps-time.Duration(k.steps))*k.step)
+	more := max(0, steps-time.Duration(k.steps)) + max(0, time.Duration(c.Task.Scored)-1) // whole has one that is scored
+	whole := units * (k.whole + more*k.step)
 	if task.RowBytes(columns) >= largeRow {
 		whole += units * steps * time.Duration(c.Task.Batch) * largeRowTime
 	}
@@ -275,6 +276,12 @@ func (c *client) measure(ctx context.Context, j *job, k Contribution) (cost, err
 func (j *job) madeUp(batch int) *Data {
 	columns, rows := j.form.Columns(), max(1, batch)
 	l := &local{columns: columns, n: rows, rows: task.NewBatch(columns, rows)}
+	if j.HeldOut > 0 { // scored, too, and as many are trained on
+		l.n, l.rows = 2*rows, task.NewBatch(columns, 2*rows)
+		for i := range rows {
+			l.held = append(l.held, rows+i)
+		}
+	}
 	for _, v := range l.rows {
 		limit := uint32(max(1, v.Limit))
 		for i := range v.I32 {

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/trainer"
 )
@@ -19,20 +20,22 @@ var ErrDiverged = trainer.ErrDiverged
 type update struct {
 	lattice *quant.Lattice
 	count   dp.CountCode // of the units within the clip norm; zero: not asked for
-	sum     []int32      // lattice.D() symbols and behind them the count's
-	one     []int32      // a unit's, on its way into sum
+	figures dp.FigureCode
+	sum     []int32 // lattice.D() symbols and behind them the count's and the figures'
+	one     []int32 // a unit's, on its way into sum
 
 	rounding io.Reader
 }
 
-func newUpdate(l *quant.Lattice, count dp.CountCode, rounding io.Reader) *update {
-	size := l.D() + count.Coordinates
-	return &update{lattice: l, count: count, sum: make([]int32, size), one: make([]int32, size), rounding: rounding}
+func newUpdate(l *quant.Lattice, count dp.CountCode, figures dp.FigureCode, rounding io.Reader) *update {
+	size := l.D() + count.Coordinates + figures.Size()
+	return &update{lattice: l, count: count, figures: figures, sum: make([]int32, size), one: make([]int32, size), rounding: rounding}
 }
 
 // add takes a unit's trained difference, which the lattice clips as it rounds it, and which
-// counts by its weight; it returns the norm it had.
-func (u *update) add(delta []float32, weight float64) (norm float64, err error) {
+// counts by its weight, and what the unit found in a job of so many labels; it returns the
+// norm that the difference had.
+func (u *update) add(delta []float32, weight float64, said *contract.Said, labels int) (norm float64, err error) {
 	defer clear(u.one)
 	encoded, err := u.lattice.EncodeWeighted(u.one[:u.lattice.D()], delta, weight, u.rounding)
 	if errors.Is(err, quant.ErrNotFinite) {
@@ -40,6 +43,12 @@ func (u *update) add(delta []float32, weight float64) (norm float64, err error) 
 	} else if err != nil {
 		return 0, err
 	}
-	u.count.Encode(u.one[u.lattice.D():], encoded.Norm <= u.lattice.Clip())
-	return encoded.Norm, dp.AddUnit(u.sum, u.one, u.lattice.B2()+u.count.B2())
+	behind := u.one[u.lattice.D():]
+	u.count.Encode(behind, encoded.Norm <= u.lattice.Clip())
+	if said != nil && u.figures.Size() > 0 {
+		if err := u.figures.Encode(behind[u.count.Coordinates:], said.Figures(labels), u.rounding); err != nil {
+			return 0, fmt.Errorf("edge: %w", err)
+		}
+	}
+	return encoded.Norm, dp.AddUnit(u.sum, u.one, u.lattice.B2()+u.count.B2()+u.figures.B2())
 }

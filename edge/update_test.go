@@ -29,8 +29,8 @@ func TestClippedOnce(t *testing.T) {
 			delta[i] = float32(size / math.Sqrt(300))
 		}
 		before := slices.Clone(delta)
-		u := newUpdate(lattice, count, rnd)
-		norm, err := u.add(delta, c.weight)
+		u := newUpdate(lattice, count, dp.FigureCode{}, rnd)
+		norm, err := u.add(delta, c.weight, nil, 0)
 		ok(t, err)
 		if !slices.Equal(delta, before) {
 			t.Errorf("norm %v: what was trained has changed", size)
@@ -93,10 +93,10 @@ func TestNormOfWhatIsSent(t *testing.T) {
 	ok(t, err)
 	lattice, err := quant.NewLattice(scheme, 64, 1, [32]byte{1})
 	ok(t, err)
-	u := newUpdate(lattice, dp.CountCode{}, rand.NewChaCha8([32]byte{2}))
+	u := newUpdate(lattice, dp.CountCode{}, dp.FigureCode{}, rand.NewChaCha8([32]byte{2}))
 	u.one, u.sum = append(u.one, 0), append(u.sum, 0)
 	u.one[len(u.one)-1] = int32(math.Sqrt(float64(lattice.B2()))) + 1
-	if _, err := u.add(make([]float32, 64), 1); !errors.Is(err, dp.ErrNorm) {
+	if _, err := u.add(make([]float32, 64), 1, nil, 0); !errors.Is(err, dp.ErrNorm) {
 		t.Errorf("integers beyond the bound were added: %v", err)
 	}
 	for i, s := range u.sum {

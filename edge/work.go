@@ -16,6 +16,7 @@ type work struct {
 	plan    *wire.Plan
 	lattice *quant.Lattice
 	count   dp.CountCode
+	figures dp.FigureCode
 	own     dp.Variance // of the noise that this device adds itself; zero: none
 	patch   *wire.Blob  // the slice as a difference to held; nil: fetch it whole
 	held    []float32
@@ -43,7 +44,7 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 	if w.own != (dp.Variance{}) {
 		// It is drawn beside everything else, so that when the update leaves tells nothing
 		// of the noise in it.
-		size := w.lattice.D() + w.count.Coordinates
+		size := w.lattice.D() + w.count.Coordinates + w.figures.Size()
 		pool, err := dp.NewPool(ctx, w.own, min(size, mostStock), random(c.cfg.Seed, forNoise, w.plan.Round))
 		if err != nil {
 			return fail(ErrPlan, err)
@@ -63,14 +64,16 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 		return fail(ErrBlob, err)
 	}
 	at := Event{State: Training, Round: w.plan.Round, Version: w.plan.Version, Rank: int(w.plan.Rank)}
+	spec := j.Announced.Spec(w.plan.Steps, w.plan.Rate)
+	spec.HeldOut, spec.Scored = j.HeldOut, int(j.Scored)
 	symbols, err := c.contribute(ctx, j, Contribution{
-		Round: w.plan.Round, Lattice: w.lattice, Count: w.count, Work: c.cfg.Policy.Work, Units: j.terms.Job.Units(),
+		Round: w.plan.Round, Lattice: w.lattice, Count: w.count, Figures: w.figures, Labels: len(j.Labels), Work: c.cfg.Policy.Work, Units: j.terms.Job.Units(),
 		Least: c.cfg.Policy.Examples,
 		Task: Task{
 			Base:       func(ctx context.Context) (*model.Base, error) { return c.openBase(ctx, j) },
 			BaseSHA256: j.Base.SHA256,
 			Layout:     j.layout, Rank: int(w.plan.Rank), Start: start,
-			Spec: j.Announced.Spec(w.plan.Steps, w.plan.Rate), Sequence: int(j.Sequence), Program: program,
+			Spec: spec, Sequence: int(j.Sequence), Program: program,
 			Memory: c.cfg.Policy.Memory,
 		},
 		Own: w.own, Noise: noise,

@@ -219,6 +219,9 @@ type Privacy struct {
 	// d_b being the values trained at that rank: a lower rank moves fewer values. Noise
 	// falls with the bound, and the noise multiplier stays. Default false.
 	ClipByRank bool `yaml:"clip_by_rank" json:",omitempty"`
+	// ScoreNoise is what the figures of training.held_out cost: by this share the noise of the
+	// update grows, at the same epsilon. In (0, 1]. 0 is 0.03 where there are figures.
+	ScoreNoise float64 `yaml:"score_noise" json:",omitempty"`
 	// Accountant is "tight" or "rdp". Default tight.
 	Accountant string `yaml:"accountant"`
 	// SimulatedPopulation N and SimulatedCohort simulate a larger cohort

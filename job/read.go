@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -95,6 +96,10 @@ func (j Job) Derived() Job {
 		j.Privacy.Noise = ""
 	}
 	j.Server = j.Server.Derived()
+	if j.Training.HeldOut > 0 {
+		j.Training.Scored = cmp.Or(j.Training.Scored, 1)
+		j.Privacy.ScoreNoise = cmp.Or(j.Privacy.ScoreNoise, 0.03)
+	}
 	if s, err := model.ParseScaling(j.Adapter.Scale); err == nil {
 		j.Adapter.Scale = string(s)
 	}

@@ -105,6 +105,9 @@ func (j Job) Validate() error {
 	if err := j.validateSampling(); err != nil {
 		return err
 	}
+	if !(p.ScoreNoise >= 0 && p.ScoreNoise <= 1) || p.ScoreNoise > 0 && j.Training.HeldOut == 0 {
+		return refuse("privacy.score_noise is %v, must be in (0, 1], and training.held_out be there: it is what those figures cost", p.ScoreNoise)
+	}
 	if !(sh.Corrupt >= 0 && sh.Corrupt < 1) {
 		return refuse("shard.corrupt is %v, must be in [0, 1)", sh.Corrupt)
 	}

@@ -168,6 +168,9 @@ func (t TaskKind) Reads() Reading { return t.of().reads }
 // Loss is what a step makes smaller.
 func (t TaskKind) Loss() Loss { return t.of().loss }
 
+// Judged says whether a step can tell how many labels it has right.
+func (t TaskKind) Judged() bool { return t.Loss() == LossLabel || t.Loss() == LossLabels }
+
 // OfTokens says whether the task reads tokens' states, where others read one of the whole
 // example.
 func (t TaskKind) OfTokens() bool { r := t.Reads(); return r == ReadsTokens || r == ReadsMasked }

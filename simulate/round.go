@@ -36,6 +36,7 @@ type Round struct {
 	BytesDown int `json:"bytes_down"`
 
 	Accuracy []RankAccuracy `json:"accuracy,omitempty"` // on validation data, where it was measured
+	Fleet    *metric.Fleet  `json:"fleet,omitempty"`    // what the clients found on their own held-out examples
 	Epsilon  float64        `json:"epsilon,omitempty"`  // spent until then, by the simulated deployment; 0 without noise
 }
 
@@ -67,7 +68,7 @@ func (r *Run) prepare(d *coordinator.Draw) (start, error) {
 	return start{draw: d, bytes: len(message), work: &Assignment{
 		Plan: Plan{
 			Round: d.ID(), Rank: d.Rank(), Uplink: j.Wire.Uplink, Dim: d.Lattice().Dim(), ClipNorm: d.Lattice().Clip(), Rotation: d.Rotation(),
-			Count: d.Count(), Training: j.Training, Sequence: j.Adapter.Sequence,
+			Count: d.Count(), Figures: d.Figures(), Training: j.Training, Sequence: j.Adapter.Sequence,
 			Method: j.Method(), Classes: len(j.Labels),
 			Providers: j.Providers.Max, ProviderRate: j.Providers.SamplingRate,
 		},
@@ -161,6 +162,7 @@ func (r *Run) release(ctx context.Context, s start, t *Tally) (Round, error) {
 		out.NoiseNorm += (float64(noisy[i]) - float64(v)) * (float64(noisy[i]) - float64(v))
 	}
 	out.SignalNorm, out.NoiseNorm = math.Sqrt(out.SignalNorm), math.Sqrt(out.NoiseNorm)
+	out.Fleet = d.Fleet()
 	r.core.Commit(clip)
 	r.events = append(r.events, event)
 	out.Number = int(r.core.Version())

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/task"
@@ -73,7 +74,8 @@ type Result struct {
 	Rounds     []Round        `json:"rounds"`
 	Adapter    *model.Adapter `json:"-"`
 	Validation []RankAccuracy `json:"validation,omitempty"` // every rank, of the last adapter
-	BestRank   int            `json:"best_rank,omitempty"`  // by Validation
+	BestRank   int            `json:"best_rank,omitempty"`  // by Validation, or where nothing was validated by Fleet
+	Fleet      []RankAccuracy `json:"fleet,omitempty"`      // what the clients found, see metric.BestOf
 
 	// Guarantee is what the simulated deployment would have spent.
 	Guarantee       dp.Guarantee `json:"guarantee"`
@@ -286,6 +288,15 @@ func (r *Run) Rounds(ctx context.Context) (Result, error) {
 		}
 		best := slices.MaxFunc(result.Validation, func(a, b RankAccuracy) int { return cmp.Compare(a.Accuracy, b.Accuracy) })
 		result.BestRank = best.Rank
+	}
+	if r.cfg.Evaluator == nil {
+		var said []metric.Fleet
+		for _, round := range r.rounds {
+			if round.Fleet != nil {
+				said = append(said, *round.Fleet)
+			}
+		}
+		result.BestRank, result.Fleet = metric.BestOf(said, r.job.Rounds)
 	}
 	result.Seconds = time.Since(began).Seconds()
 	return result, nil

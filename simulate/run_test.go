@@ -73,6 +73,11 @@ func own(j *job.Job, noise string, v float64) {
 	j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 0, 0
 }
 
+// heldOut has half of everybody's examples scored in every round, at a price.
+func heldOut(j *job.Job) {
+	j.Training.HeldOut, j.Training.Scored, j.Privacy.ScoreNoise = 0.5, 2, 1
+}
+
 func config(t testing.TB, n int, holes bool) simulate.Config {
 	return simulate.Config{Job: tinyJob(n), Base: tinyBase(t), Population: clients(n, holes), Seed: seed, Workers: 1}
 }
@@ -125,7 +130,13 @@ func TestEqualToAFleetOverSockets(t *testing.T) {
 			}
 		},
 		"averaged": func(j *coordinator.Job) { j.Server.Average = 3 },
-		"started":  func(j *coordinator.Job) { j.Adapter.Start = "elsewhere" },
+		"held out": heldOut,
+		"held out, devices": func(j *coordinator.Job) {
+			own(j, "devices", 0.5)
+			j.Clipping.Adaptive = true
+			heldOut(j)
+		},
+		"started": func(j *coordinator.Job) { j.Adapter.Start = "elsewhere" },
 		"by rank": func(j *coordinator.Job) {
 			j.Adapter.Scale, j.Adapter.RankDistribution, j.Privacy.ClipByRank = "constant", "geometric", true
 		},
@@ -157,6 +168,9 @@ func TestEqualToAFleetOverSockets(t *testing.T) {
 			ok(t, err)
 			if over.Dropped != 0 || over.Abandoned != 0 {
 				t.Errorf("%d devices dropped and %d rounds were abandoned: these are not the same rounds", over.Dropped, over.Abandoned)
+			}
+			if held := cfg.Job.Training.HeldOut > 0; held != (over.BestRank > 0) || over.BestRank != inProcess.BestRank || held != (len(inProcess.Fleet) > 0) {
+				t.Errorf("the fleet finds rank %d the best, the simulation %d by %v", over.BestRank, inProcess.BestRank, inProcess.Fleet)
 			}
 			if digest(t, over.Adapter) != digest(t, inProcess.Adapter) {
 				t.Error("adapters differ")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 
 	"github.com/starling-fl/starling/dataset"
@@ -27,6 +26,7 @@ type Plan struct {
 	ClipNorm     float64       `cbor:"5,keyasint"`
 	Rotation     [32]byte      `cbor:"6,keyasint"`
 	Count        dp.CountCode  `cbor:"7,keyasint"`
+	Figures      dp.FigureCode `cbor:"18,keyasint"`
 	Training     training.Spec `cbor:"8,keyasint"`
 	Sequence     int           `cbor:"10,keyasint"`
 	Method       model.Method  `cbor:"13,keyasint"`
@@ -63,6 +63,9 @@ func NewAssignment(p Plan, base *model.Base, sum [32]byte, program []byte, start
 	if err := p.Training.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: plan: %w", ErrConfig, err)
 	}
+	if err := p.Figures.Check(); err != nil {
+		return nil, fmt.Errorf("%w: plan: %w", ErrConfig, err)
+	}
 	const most = 1 << 20
 	if p.Sequence < 1 || p.Sequence > base.Config.MaxTokens() || p.Count.Coordinates < 0 || p.Count.Coordinates > most {
 		return nil, fmt.Errorf("%w: plan: examples of %d tokens, count of %d coordinates", ErrConfig, p.Sequence, p.Count.Coordinates)
@@ -77,31 +80,15 @@ func NewAssignment(p Plan, base *model.Base, sum [32]byte, program []byte, start
 }
 
 // Size is the coordinates of a contribution.
-func (a *Assignment) Size() int { return a.lattice.D() + a.Count.Coordinates }
+func (a *Assignment) Size() int { return a.lattice.D() + a.Count.Coordinates + a.Figures.Size() }
 
 // CheckSum refuses a sum of symbols that so many clients cannot have made: a coordinate that
-// is larger than theirs together, an L2 norm beyond theirs, or a count in whose coordinates
-// there are different ones.
+// is larger than theirs together, an L2 norm beyond theirs, or a count or figures that they
+// cannot have.
 func (a *Assignment) CheckSum(sum []int64, clients int) error {
-	units := clients * max(1, a.Providers)
-	if len(sum) != a.Size() {
-		return fmt.Errorf("%w: sum of %d coordinates, want %d", ErrConfig, len(sum), a.Size())
-	}
-	vector, count := sum[:a.lattice.D()], sum[a.lattice.D():]
-	if err := a.lattice.CheckSum(vector, units); err != nil {
+	v := contract.Vector{Lattice: a.lattice, Count: a.Count, Figures: a.Figures}
+	if err := v.CheckSum(sum, clients*max(1, a.Providers), clients); err != nil {
 		return fmt.Errorf("simulate: %w", err)
-	}
-	square := 0.0 // of integers far below 2^53 each
-	for _, v := range vector {
-		square += float64(v) * float64(v)
-	}
-	if most := float64(units) * float64(units) * float64(a.lattice.B2()); square > most*(1+1e-9) {
-		return fmt.Errorf("simulate: sum of norm %.4g, %d clients have %.4g together at most", math.Sqrt(square), clients, math.Sqrt(most))
-	}
-	for _, v := range count {
-		if most := int64(units) * int64(a.Count.Symbol); v != count[0] || v > most || v < -most {
-			return fmt.Errorf("simulate: a count of %d beside %d, %d clients make at most %d", v, count[0], clients, most)
-		}
 	}
 	return nil
 }
@@ -120,12 +107,15 @@ func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Cli
 		return nil, nil, nil
 	}
 	data, err := edge.NewData(c.Set, a.task, a.Providers, a.ProviderRate)
+	if err == nil && a.Training.HeldOut > 0 {
+		err = data.HoldOut(a.Training.HeldOut)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("simulate: client %d: %w", c.Number, err)
 	}
 	var failed error // of the one unit that a client is; a provider of several counts as absent
 	symbols, err = edge.Contribute(ctx, trainer, data, edge.Contribution{
-		Round: a.Round, Seed: c.Seed, Lattice: a.lattice, Count: a.Count,
+		Round: a.Round, Seed: c.Seed, Lattice: a.lattice, Count: a.Count, Figures: a.Figures, Labels: a.Classes,
 		Task: edge.Task{
 			Base:       func(context.Context) (*model.Base, error) { return a.Base, nil },
 			BaseSHA256: a.BaseSHA256, Layout: a.layout, Rank: a.Rank, Start: a.Start, Program: a.Program,

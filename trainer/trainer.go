@@ -81,6 +81,19 @@ type Task struct {
 	Program []byte
 
 	Progress func(done, total int) // after each step; may be nil
+	// Scores is told after each step the mean loss before it, and the share of the labels that
+	// was right, NaN where the step does not tell that; may be nil.
+	Scores func(loss, right float64)
+}
+
+// Did tells Progress and Scores of a step.
+func (t *Task) Did(done int, loss, right float32) {
+	if t.Progress != nil {
+		t.Progress(done, t.Steps)
+	}
+	if t.Scores != nil {
+		t.Scores(float64(loss), float64(right))
+	}
 }
 
 // A Batch is one step's examples: Task.Batch rows of every column. Rows with weight

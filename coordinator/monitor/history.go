@@ -19,6 +19,7 @@ type RoundRecord struct {
 	Seconds  float64               `json:"seconds"`
 	Ended    int64                 `json:"ended,omitempty"`    // in Unix time, seconds; 0 in records of earlier programs
 	Accuracy []metric.RankAccuracy `json:"accuracy,omitempty"` // of its adapter, once measured
+	Fleet    *metric.Fleet         `json:"fleet,omitempty"`    // what its devices said of the adapter that it began with
 	dp.Guarantees
 	Traffic       // of this round, all devices
 	Parts   Parts `json:"parts"` // of Traffic
@@ -90,6 +91,18 @@ func (m *Monitor) Ended(rec RoundRecord) Traffic {
 	})
 	m.remember(rec)
 	return rec.Traffic
+}
+
+// Fleet is what devices said of released adapters, oldest first.
+func (m *Monitor) Fleet() (said []metric.Fleet) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.rounds {
+		if r.Fleet != nil {
+			said = append(said, *r.Fleet)
+		}
+	}
+	return said
 }
 
 // Measure notes a version's accuracy beside its round.

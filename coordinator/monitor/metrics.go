@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/evaluate/metric"
 )
 
 // Metrics are the coordinator's figures, for the operator: counts of devices, rounds,
@@ -160,6 +161,10 @@ var (
 	budgetDesc   = desc("epsilon_budget", "Epsilon that no round may pass.")
 	deltaDesc    = desc("delta", "Delta of both.")
 	accuracyDesc = desc("accuracy", "Accuracy on public validation data of the release measured last.", "rank")
+	fleetDesc    = desc("fleet_accuracy", "Accuracy that the last round's devices found on their own held-out examples: a mean with noise.", "rank")
+	fleetLoss    = desc("fleet_loss", "Loss there, in nats.", "rank")
+	fleetSpeed   = desc("fleet_steps_per_second", "Geometric mean of those devices' training steps a second, with noise.")
+	fleetNoise   = desc("fleet_noise", "Standard deviation of the noise in what devices said; of steps a second a factor.", "figure")
 	lossDesc     = desc("validation_loss", "Loss on public validation data of the release measured last, in nats.", "rank")
 )
 
@@ -189,6 +194,19 @@ func (a asked) Collect(ch chan<- prometheus.Metric) {
 		put(prometheus.GaugeValue, accuracyDesc, v.Accuracy, strconv.Itoa(v.Rank))
 		if v.Loss > 0 {
 			put(prometheus.GaugeValue, lossDesc, v.Loss, strconv.Itoa(v.Rank))
+		}
+	}
+	if said := a.m.Fleet(); len(said) > 0 {
+		f := said[len(said)-1]
+		put(prometheus.GaugeValue, fleetLoss, f.Loss.Mean, strconv.Itoa(f.Rank))
+		put(prometheus.GaugeValue, fleetNoise, f.Loss.Noise, "loss")
+		if (f.Accuracy != metric.Noisy{}) {
+			put(prometheus.GaugeValue, fleetDesc, f.Accuracy.Mean, strconv.Itoa(f.Rank))
+			put(prometheus.GaugeValue, fleetNoise, f.Accuracy.Noise, "accuracy")
+		}
+		if (f.Speed != metric.Noisy{}) {
+			put(prometheus.GaugeValue, fleetSpeed, f.Speed.Mean)
+			put(prometheus.GaugeValue, fleetNoise, f.Speed.Noise, "steps_per_second")
 		}
 	}
 	if a.budget == nil {

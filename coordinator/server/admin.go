@@ -168,7 +168,9 @@ func attach(w http.ResponseWriter, kind, name string) {
 // roundColumns head the rounds' table; roundLine fills them.
 var roundColumns = []string{"round", "version", "rank", "cohort", "dropped", "absent", "released", "reason", "seconds", "ended", "clip_norm",
 	"accuracy", "accuracy_rank", "loss", "epsilon_delivered", "epsilon_simulated", "delta", "bytes_up", "bytes_down",
-	"accuracy_drawn", "measured_on", "declined", "stopped", "refused", "sessions_refused", "values_bytes"}
+	"accuracy_drawn", "measured_on", "declined", "stopped", "refused", "sessions_refused", "values_bytes",
+	"fleet_units", "fleet_accuracy", "fleet_accuracy_low", "fleet_accuracy_high", "fleet_loss", "fleet_loss_low", "fleet_loss_high",
+	"fleet_steps_per_second", "fleet_steps_per_second_low", "fleet_steps_per_second_high"}
 
 // roundLine is a round as a line of the table; what is not known is empty. values are those
 // of a message, whose bytes as float32 publications count.
@@ -197,10 +199,25 @@ func roundLine(r monitor.RoundRecord, values int) []string {
 	if r.Simulated != nil {
 		simulated = float(r.Simulated.Epsilon)
 	}
-	return []string{strconv.FormatUint(r.Round, 10), strconv.Itoa(r.Version), strconv.Itoa(r.Rank), strconv.Itoa(r.Cohort),
+	line := []string{strconv.FormatUint(r.Round, 10), strconv.Itoa(r.Version), strconv.Itoa(r.Rank), strconv.Itoa(r.Cohort),
 		strconv.Itoa(r.Dropped), strconv.Itoa(r.Absent), strconv.FormatBool(r.Released), r.Reason, float(r.Seconds), ended, float(r.ClipNorm),
 		accuracy, rank, loss, delivered, simulated, delta, strconv.FormatInt(r.BytesUp, 10), strconv.FormatInt(r.BytesDown, 10),
 		drawn, of, strconv.Itoa(r.Declined), strconv.Itoa(r.Stopped), strconv.Itoa(r.Refused), strconv.FormatInt(r.SessionsRefused, 10), strconv.Itoa(4 * values)}
+	fleet := [10]string{} // with 95 % intervals of the noise
+	if f := r.Fleet; f != nil {
+		fleet[0] = float(f.Units.Mean)
+		for i, n := range []metric.Noisy{f.Accuracy, f.Loss, f.Speed} {
+			if n == (metric.Noisy{}) {
+				continue
+			}
+			low, high := n.Interval()
+			if i == 2 {
+				low, high = n.FactorInterval()
+			}
+			fleet[3*i+1], fleet[3*i+2], fleet[3*i+3] = float(n.Mean), float(low), float(high)
+		}
+	}
+	return append(line, fleet[:]...)
 }
 
 // serveRounds is the rounds that are over, one a line.

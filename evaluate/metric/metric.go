@@ -2,6 +2,12 @@
 // those who only read what came out.
 package metric
 
+import (
+	"maps"
+	"math"
+	"slices"
+)
+
 // Score is how an adapter does on public data.
 type Score struct {
 	Accuracy float64 // in [0, 1]; of words transcribed 1 less their error rate, which may be below 0
@@ -20,4 +26,76 @@ type RankAccuracy struct {
 	Accuracy float64 `json:"accuracy"`
 	Loss     float64 `json:"loss,omitempty"` // validation loss, see Score; 0: none
 	Of       int     `json:"of,omitempty"`   // documents that it was measured on; 0: not known
+}
+
+// Fleet is what a round's devices said of the adapter that the round began with, cut to its
+// rank, on examples of their own that they never train on: means over them, out of the round's
+// noisy sum, each with the noise in it.
+type Fleet struct {
+	Rank    int `json:"rank"`
+	Version int `json:"version"` // of the adapter: 0 before the first release
+	// Units is how many devices, or providers, said anything.
+	Units Noisy `json:"units"`
+	Loss  Noisy `json:"loss"` // in nats, each unit's bounded
+	// Accuracy is the share of right labels; zero of tasks without labels.
+	Accuracy Noisy `json:"accuracy,omitzero"`
+	// Speed is the geometric mean of the training steps a second, its noise a factor; zero in a
+	// reproducible run.
+	Speed Noisy `json:"steps_per_second,omitzero"`
+}
+
+// Noisy is a number and the standard deviation of the noise in it.
+type Noisy struct {
+	Mean  float64 `json:"mean"`
+	Noise float64 `json:"noise"`
+}
+
+// confident is how many standard deviations a normal variable stays within with 95 %.
+const confident = 1.959964
+
+// Interval holds what the number is without its noise with 95 % confidence: what is left is how
+// the devices that were drawn differ from the others.
+func (n Noisy) Interval() (low, high float64) {
+	return n.Mean - confident*n.Noise, n.Mean + confident*n.Noise
+}
+
+// FactorInterval is Interval of a number whose noise is a factor.
+func (n Noisy) FactorInterval() (low, high float64) {
+	f := math.Pow(n.Noise, confident)
+	return n.Mean / f, n.Mean * f
+}
+
+// BestOf is the rank that the fleet found best among what was said of a job's last half of
+// rounds, and what is known of each rank, ascending: means by how little noise was in them. It
+// goes by accuracy, of tasks without labels by loss. No rank where nothing was said.
+func BestOf(said []Fleet, rounds int) (best int, ranks []RankAccuracy) {
+	type total struct{ accuracy, loss, weight float64 }
+	of := map[int]*total{}
+	judged := false
+	for _, f := range said {
+		if 2*f.Version < rounds {
+			continue
+		}
+		noise := max(f.Loss.Noise, 1e-9) // in proportion to that of the accuracy
+		t := of[f.Rank]
+		if t == nil {
+			t = &total{}
+			of[f.Rank] = t
+		}
+		w := 1 / (noise * noise)
+		t.weight += w
+		t.accuracy += w * f.Accuracy.Mean
+		t.loss += w * f.Loss.Mean
+		judged = judged || f.Accuracy != Noisy{}
+	}
+	var first RankAccuracy
+	for _, rank := range slices.Sorted(maps.Keys(of)) {
+		t := of[rank]
+		r := RankAccuracy{Rank: rank, Accuracy: t.accuracy / t.weight, Loss: t.loss / t.weight}
+		if len(ranks) == 0 || judged && r.Accuracy > first.Accuracy || !judged && r.Loss < first.Loss {
+			best, first = rank, r
+		}
+		ranks = append(ranks, r)
+	}
+	return best, ranks
 }

@@ -19,13 +19,15 @@ const (
 	JobSemiHonest, JobHybrid, JobIdentified, JobKey = 28, 29, 30, 31
 	JobPrivacy, JobDeadlines, JobRecipe             = 32, 33, 34
 	JobProviders, JobProviderRate, JobLog           = 22, 23, 35
-	JobPublished, JobDealt                          = 36, 37 // the last
+	JobPublished, JobDealt                          = 36, 37
+	JobHeldOut, JobScored                           = 38, 39 // the last
 
 	PlanTask, PlanRound, PlanRank, PlanValues, PlanClip = 0, 1, 3, 4, 8
 	PlanVersion, PlanSeed, PlanSlice, PlanRotation      = 2, 5, 6, 7
 	PlanCounts, PlanCount, PlanOwnNoise, PlanHonest     = 9, 10, 11, 12
 	PlanSteps, PlanRate, PlanPrograms, PlanHead         = 13, 14, 15, 16
-	PlanGroups                                          = 17 // the last
+	PlanGroups                                          = 17
+	PlanFigures, PlanFigure                             = 18, 19 // the last
 )
 
 // contract is what both sides derive from job and plan.
@@ -66,11 +68,11 @@ func coordinates(values int) int {
 }
 
 func newContract(job, plan []byte) (c contract, err error) {
-	j, err := DecodeArray(job, JobDealt+1)
+	j, err := DecodeArray(job, JobScored+1)
 	if err != nil {
 		return c, fmt.Errorf("job: %w", err)
 	}
-	p, err := DecodeArray(plan, PlanGroups+1)
+	p, err := DecodeArray(plan, PlanFigure+1)
 	if err != nil {
 		return c, fmt.Errorf("plan: %w", err)
 	}
@@ -81,7 +83,7 @@ func newContract(job, plan []byte) (c contract, err error) {
 		return c, fmt.Errorf("attack: scheme %q", at.Text(JobUplink))
 	}
 	units := max(1, int(at.Uint(JobProviders)))
-	c.dim = coordinates(int(of.Uint(PlanValues))) + int(of.Uint(PlanCounts))
+	c.dim = coordinates(int(of.Uint(PlanValues))) + int(of.Uint(PlanCounts)) + 4*int(of.Uint(PlanFigures))
 	c.maxSymbol, c.shardMax, c.shardMin = scheme[0]*units, int(at.Uint(JobShardMax)), int(at.Uint(JobShardFloor))
 	if c.width = scheme[1]; c.width == 0 {
 		c.width = bits.Len(uint(2 * c.shardMax * c.maxSymbol))

@@ -89,10 +89,12 @@ func (j Job) Terms() (Terms, error) {
 
 // Vector is what one unit of privacy (a device, or a provider in one) adds to a
 // round: the lattice's symbols and behind them, in a job that adapts the clip
-// norm, the count of those within it. One noise draw covers all of it.
+// norm, the count of those within it, and where examples are held out the figures of
+// these. One noise draw covers all of it.
 type Vector struct {
 	Lattice *quant.Lattice
 	Count   dp.CountCode
+	Figures dp.FigureCode
 
 	Own  dp.Variance // of the noise that each device adds to the sum of its units' vectors; zero: none
 	tail float64     // standard deviations that such noise is given room for; 0: none
@@ -104,7 +106,8 @@ func (t Terms) Planned(p *wire.Plan) (Vector, error) {
 	if err != nil {
 		return Vector{}, err
 	}
-	return t.Vector(l, dp.CountCode{Coordinates: int(p.CountCoordinates), Symbol: int32(p.CountSymbol)})
+	return t.Vector(l, dp.CountCode{Coordinates: int(p.CountCoordinates), Symbol: int32(p.CountSymbol)},
+		dp.FigureCode{Coordinates: int(p.FigureCoordinates), Symbol: int32(p.FigureSymbol)})
 }
 
 // Lattice is that of an update of so many values under an uplink scheme, for who has no
@@ -127,14 +130,14 @@ func (t Terms) Lattice(values int, clip float64, rotation [32]byte) (*quant.Latt
 }
 
 // Size is the number of coordinates.
-func (v Vector) Size() int { return v.Lattice.D() + v.Count.Coordinates }
+func (v Vector) Size() int { return v.Lattice.D() + v.Count.Coordinates + v.Figures.Size() }
 
 // B2 bounds the squared integer norm of one unit's vector: the sensitivity.
-func (v Vector) B2() int64 { return v.Lattice.B2() + v.Count.B2() }
+func (v Vector) B2() int64 { return v.Lattice.B2() + v.Count.B2() + v.Figures.B2() }
 
 // CheckSum refuses a shard's exact sum that no honest devices could have made,
 // n being the most units that they hold together: a coordinate or a norm beyond
-// what n vectors within Q and B2 can add up to, or a count that is none. The error
+// what n vectors within Q and B2 can add up to, or a count or figures that are none. The error
 // wraps quant.ErrRange. No data of honest devices brings it about; nor does their own
 // noise, but with a hundredth of the job's delta.
 func (v Vector) CheckSum(sum []int64, n, devices int) error {
@@ -148,8 +151,11 @@ func (v Vector) CheckSum(sum []int64, n, devices int) error {
 	if err := v.Lattice.CheckSum(sum[:d], n); err != nil {
 		return err
 	}
-	if err := v.checkCount(sum[d:], n); err != nil {
+	if err := v.checkCount(sum[d:d+v.Count.Coordinates], n); err != nil {
 		return err
+	}
+	if !v.checkFigures(sum[d+v.Count.Coordinates:], n, 0) {
+		return errFigures
 	}
 	// By the triangle inequality n vectors of norm sqrt(B2) have a sum of n times
 	// that at most.
@@ -158,6 +164,8 @@ func (v Vector) CheckSum(sum []int64, n, devices int) error {
 	}
 	return nil
 }
+
+var errFigures = fmt.Errorf("%w: a shard's figures are none that its devices can have together", quant.ErrRange)
 
 // checkCount: every unit adds the same symbol, or its opposite, in each of the
 // count's coordinates.

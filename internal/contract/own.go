@@ -18,8 +18,8 @@ type Own struct {
 }
 
 // Vector puts a unit's vector together.
-func (t Terms) Vector(l *quant.Lattice, count dp.CountCode) (Vector, error) {
-	v := Vector{Lattice: l, Count: count}
+func (t Terms) Vector(l *quant.Lattice, count dp.CountCode, figures dp.FigureCode) (Vector, error) {
+	v := Vector{Lattice: l, Count: count, Figures: figures}
 	o := t.Job.Own
 	if o.Noise == 0 {
 		return v, nil
@@ -96,13 +96,17 @@ func (v Vector) checkNoisy(sum []int64, n, devices int) error {
 		within(i, x, int64(v.Lattice.MaxSymbol())*int64(n)+reach)
 		square += float64(x) * float64(x)
 	}
-	for i, x := range sum[d:] {
+	count := sum[d : d+v.Count.Coordinates]
+	for i, x := range count {
 		within(d+i, x, int64(v.Count.Symbol)*int64(n)+reach)
 	}
 	if alarm != nil {
 		return alarm
 	}
-	for _, x := range sum[d:] {
+	if !v.checkFigures(sum[d+len(count):], n, reach) {
+		return errFigures
+	}
+	for _, x := range count {
 		if apart := x - sum[d]; apart > 2*reach || apart < -2*reach {
 			return fmt.Errorf("%w: the coordinates of a shard's count do not agree", quant.ErrRange)
 		}

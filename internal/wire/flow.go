@@ -42,6 +42,8 @@ const (
 	MaxGroups     = 1 << 24         // groups that a round's devices are dealt into
 	MaxProviders  = 1 << 16         // providers that a device may hold
 	MaxCount      = 1 << 20         // extra coordinates of the clipping count
+	MaxFigures    = 1 << 18         // extra coordinates of each of the four figures
+	MaxScored     = 1 << 10         // batches of held-out examples that a round scores
 	MaxSession    = 32              // bytes of a session token
 	maxArray      = 8192            // elements of any CBOR array
 	maxNested     = 8               // nesting of any message

@@ -73,6 +73,11 @@ type Job struct {
 	// Dealt says that each round's devices are dealt into groups by what they draw
 	// themselves, with the keys that the log holds: a shard is of one of Plan.Groups.
 	Dealt bool
+
+	// HeldOut is the share of a unit's examples that are not trained on but scored, in Scored
+	// batches a round at most; both 0: none.
+	HeldOut float64
+	Scored  uint32
 }
 
 // Published says where everybody can have the base of a job. It is the coordinator's word:
@@ -158,6 +163,10 @@ type Plan struct {
 	// Groups is how many the round's devices are dealt into, 1..MaxGroups, each by its own
 	// key and Head; 0 where the job is not Dealt.
 	Groups uint32
+
+	// The figures of what is held out: four of so many coordinates behind the count's, each
+	// within FigureSymbol; 0: none.
+	FigureCoordinates, FigureSymbol uint32
 }
 
 // A Growth proves that a log of enrolled keys goes on from one that the device holds.

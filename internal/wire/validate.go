@@ -148,6 +148,7 @@ func (j *Job) validate() error {
 		bounded("job.", j.Announced.Bounds()),
 		within("job.rounds", j.Rounds, 1, 1<<40),
 		within("job.recipe", len(j.Recipe), 0, MaxRecipe),
+		within("job.scored", j.Scored, 0, MaxScored),
 		within("job.uplink", len(j.Uplink), 1, MaxName),
 		within("job.shard_max", j.ShardMax, 2, MaxShard),
 		within("job.shard_floor", j.ShardFloor, 2, j.ShardMax),
@@ -172,6 +173,9 @@ func (j *Job) validate() error {
 		j.Published.validate(),
 	); err != nil {
 		return err
+	}
+	if !(j.HeldOut >= 0 && j.HeldOut <= training.MostHeldOut) || (j.HeldOut == 0) != (j.Scored == 0) {
+		return fmt.Errorf("wire: job.held_out is %v and job.scored %d: the share must lie in 0..%v, and both or neither be there", j.HeldOut, j.Scored, training.MostHeldOut)
 	}
 	if j.Dealt && j.LogKey == [32]byte{} {
 		return errors.New("wire: job.dealt without job.log_key: devices draw with the keys of a log")
@@ -245,11 +249,16 @@ func (p *Plan) validate() error {
 		nonNegative("plan.own_noise", p.OwnNoise),
 		within("plan.honest", p.Honest, 0, math.MaxInt32),
 		within("plan.groups", p.Groups, 0, MaxGroups),
+		within("plan.figure_coordinates", p.FigureCoordinates, 0, MaxFigures),
+		within("plan.figure_symbol", p.FigureSymbol, 0, math.MaxInt32),
 	); err != nil {
 		return err
 	}
 	if (p.CountCoordinates == 0) != (p.CountSymbol == 0) {
 		return fmt.Errorf("wire: plan.count_coordinates is %d and plan.count_symbol %d: both or neither", p.CountCoordinates, p.CountSymbol)
+	}
+	if (p.FigureCoordinates == 0) != (p.FigureSymbol == 0) {
+		return fmt.Errorf("wire: plan.figure_coordinates is %d and plan.figure_symbol %d: both or neither", p.FigureCoordinates, p.FigureSymbol)
 	}
 	switch len(p.Seed) {
 	case 8:

@@ -59,6 +59,14 @@ type Spec struct {
 	// CompactBase keeps the base's matrices as 4-bit codes in a device's memory;
 	// it needs a base that is stored as NF4. Default false.
 	CompactBase bool `yaml:"compact_base"`
+	// HeldOut is the share of a device's own examples (or each provider's), chosen by what is
+	// in them, that it never trains on: in each round it scores the adapter on some of them
+	// before it trains, and says how well that does in its masked, noised vector. At most 0.5.
+	// Default 0: none.
+	HeldOut float64 `yaml:"held_out" json:",omitempty"`
+	// Scored is the most batches of these that it scores in a round, each as long as a step.
+	// 0 is 1 where HeldOut is not 0.
+	Scored int `yaml:"scored" json:",omitempty"`
 }
 
 // Validate names the first relation of the fields that does not hold, by its key. A rate of 0 is
@@ -81,6 +89,7 @@ func (s Spec) Validate() error {
 		between("weight_cap", s.WeightCap, 0, mostWeighed),
 		between("steps", s.Steps, 1, mostSteps),
 		between("batch", s.Batch, 1, mostBatch),
+		between("scored", s.Scored, 0, mostScored),
 		rate("learning_rate", s.LearningRate),
 		rate("head_learning_rate", s.HeadLearningRate),
 	} {
@@ -103,6 +112,10 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("training.arithmetic is %q, must be exact or fused", s.Arithmetic)
 	case !(s.WeightDecay >= 0 && s.WeightDecay < 1):
 		return fmt.Errorf("training.weight_decay is %v, must be in [0, 1)", s.WeightDecay)
+	case !(s.HeldOut >= 0 && s.HeldOut <= MostHeldOut):
+		return fmt.Errorf("training.held_out is %v, must be in 0..%v", s.HeldOut, MostHeldOut)
+	case s.Scored > 0 && s.HeldOut == 0:
+		return fmt.Errorf("training.scored is %d, but training.held_out is 0: there is nothing to score", s.Scored)
 	}
 	return nil
 }
@@ -120,6 +133,10 @@ const (
 	mostSteps  = 1 << 20
 	mostBatch  = 1 << 16
 	mostEpochs = 1 << 16
+	mostScored = 1 << 10
 
 	mostWeighed = 1 << 24 // examples
 )
+
+// MostHeldOut bounds Spec.HeldOut: half of the data is there to be trained on.
+const MostHeldOut = 0.5

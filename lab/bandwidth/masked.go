@@ -194,7 +194,7 @@ func (m *measurement) arithmetic(set *setting, s *Subject) error {
 	if err != nil {
 		return err
 	}
-	v, err := terms.Vector(l, dp.CountCode{})
+	v, err := terms.Vector(l, dp.CountCode{}, dp.FigureCode{})
 	if err != nil {
 		return err
 	}

@@ -323,6 +323,7 @@ func (d *device) upload(ctx context.Context) error {
 	for range d.plan.CountCoordinates { // it says that it was within the clip norm
 		symbols = append(symbols, int32(d.plan.CountSymbol))
 	}
+	symbols = append(symbols, make([]int32, 4*d.plan.FigureCoordinates)...) // and holds nothing out
 	masked, err := d.mask.Mask(symbols)
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ func (c Cohort) TrainAll(ctx context.Context, tasks []trainer.Task) []trainer.Tr
 	}
 	first := tasks[0]
 	unlike := func(t trainer.Task) bool {
-		return t.Steps != first.Steps || t.LearningRate != first.LearningRate || t.BaseSHA256 != first.BaseSHA256 || string(t.Program) != string(first.Program)
+		return t.Scores != nil || t.Steps != first.Steps || t.LearningRate != first.LearningRate || t.BaseSHA256 != first.BaseSHA256 || string(t.Program) != string(first.Program)
 	}
 	if len(tasks) > c.clients || slices.ContainsFunc(tasks, unlike) {
 		return c.singly(ctx, tasks)
@@ -163,7 +163,7 @@ func (t *Trainer) trainAll(ctx context.Context, tasks []trainer.Task) (deltas []
 				inputs[column.Name] = f32
 			}
 		}
-		if _, err := t.prog.advance(state, t.frozen, inputs); err != nil {
+		if _, _, err := t.prog.advance(state, t.frozen, inputs); err != nil {
 			return nil, err
 		}
 		for _, task := range tasks {

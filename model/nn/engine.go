@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/gomlx/compute"
@@ -75,8 +76,10 @@ func floats(b compute.Buffer, n int) ([]float32, error) {
 }
 
 // advance runs one step: inputs are flat slices by name, frozen buffers stay,
-// state buffers are replaced by their new values. It returns the loss.
-func (p *program) advance(state, frozen map[string]compute.Buffer, inputs map[string]any) (loss float32, err error) {
+// state buffers are replaced by their new values. It returns the loss, and what is right where
+// the step tells it, else NaN.
+func (p *program) advance(state, frozen map[string]compute.Buffer, inputs map[string]any) (loss, right float32, err error) {
+	right = float32(math.NaN())
 	buffers := make([]compute.Buffer, len(p.params))
 	for i, param := range p.params {
 		switch param.Role {
@@ -87,7 +90,7 @@ func (p *program) advance(state, frozen map[string]compute.Buffer, inputs map[st
 		default:
 			b, err := p.buffer(param, inputs[param.Name])
 			if err != nil {
-				return 0, err
+				return 0, 0, err
 			}
 			defer b.Finalize() // gives the memory back to the backend's pool
 			buffers[i] = b
@@ -95,7 +98,7 @@ func (p *program) advance(state, frozen map[string]compute.Buffer, inputs map[st
 	}
 	results, err := p.run(buffers)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	for i, o := range p.outputs {
 		if o.State != "" {
@@ -105,10 +108,14 @@ func (p *program) advance(state, frozen map[string]compute.Buffer, inputs map[st
 		}
 		v, err := floats(results[i], 1)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		loss = v[0]
+		if o.Name == RightName {
+			right = v[0]
+		} else {
+			loss = v[0]
+		}
 		_ = results[i].Finalize()
 	}
-	return loss, nil
+	return loss, right, nil
 }

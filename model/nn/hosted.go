@@ -69,11 +69,7 @@ func (h *Hosted) Train(ctx context.Context, t trainer.Task) ([]float32, error) {
 	if err := s.trainer.fits(t); err != nil {
 		return nil, err
 	}
-	delta, losses, err := s.trainer.train(ctx, t.Start, t.Batches, float32(t.LearningRate), func(done int) {
-		if t.Progress != nil {
-			t.Progress(done, t.Steps)
-		}
-	})
+	delta, losses, err := s.trainer.train(ctx, t.Start, t.Batches, float32(t.LearningRate), t.Did)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/starling-fl/starling/model"
@@ -8,20 +10,20 @@ import (
 )
 
 // losses are what a step makes smaller, by what its task says that is: of the inputs that
-// the graph has, and of the task's outputs, the loss and what has its gradient.
-var losses = map[model.Loss]func(e encoder, s StepSpec, outputs int) (loss, root *graph.Node){
-	model.LossLabel:  labelLoss(elementary.surprise),
-	model.LossLabels: labelLoss(elementary.binarySurprise),
-	model.LossSpan: func(e encoder, _ StepSpec, outputs int) (loss, root *graph.Node) {
+// the graph has, and of the task's outputs.
+var losses = map[model.Loss]func(e encoder, s StepSpec, outputs int) aim{
+	model.LossLabel:  labelLoss(elementary.surprise, rightLabel),
+	model.LossLabels: labelLoss(elementary.binarySurprise, rightLabels),
+	model.LossSpan: func(e encoder, _ StepSpec, outputs int) aim {
 		in := e.params.byName
-		loss = e.spanLoss(in[task.Tokens], e.answer(outputs), in[task.Labels], in[task.Weights])
-		return loss, loss
+		loss := e.spanLoss(in[task.Tokens], e.answer(outputs), in[task.Labels], in[task.Weights])
+		return aim{loss: loss, root: loss}
 	},
-	model.LossSpelling: func(e encoder, s StepSpec, outputs int) (loss, root *graph.Node) { return e.spellingLoss(outputs) },
-	model.LossMasked:   func(e encoder, _ StepSpec, _ int) (loss, root *graph.Node) { return e.maskedLoss() },
-	model.LossText: func(e encoder, _ StepSpec, _ int) (loss, root *graph.Node) {
+	model.LossSpelling: func(e encoder, s StepSpec, outputs int) aim { return unjudged(e.spellingLoss(outputs)) },
+	model.LossMasked:   func(e encoder, _ StepSpec, _ int) aim { return unjudged(e.maskedLoss()) },
+	model.LossText: func(e encoder, _ StepSpec, _ int) aim {
 		in := e.params.byName
-		return e.writer().loss(e.document(), in[task.DecoderTokens], in[task.Labels], in[task.Weights])
+		return unjudged(e.writer().loss(e.document(), in[task.DecoderTokens], in[task.Labels], in[task.Weights]))
 	},
 }
 
@@ -36,11 +38,18 @@ func (e encoder) document() source {
 	return source{in[task.Tokens], in[task.Boxes], in[task.Patches]}
 }
 
+// aim is a step's loss, what has its gradient, and of a step that scores labels the share that
+// is right, else nil.
+type aim struct{ loss, root, right *graph.Node }
+
+func unjudged(loss, root *graph.Node) aim { return aim{loss: loss, root: root} }
+
 // labelLoss is the weighted mean of losses that places have by themselves; of several
 // clients the sum of theirs. of has the loss of each row of scores [n,outputs] against
-// its labels.
-func labelLoss(of func(f elementary, logits, labels *graph.Node) *graph.Node) func(e encoder, s StepSpec, outputs int) (loss, root *graph.Node) {
-	return func(e encoder, s StepSpec, outputs int) (loss, root *graph.Node) {
+// its labels, right the share of them that the scores tell.
+func labelLoss(of func(f elementary, logits, labels *graph.Node) *graph.Node,
+	right func(logits, labels *graph.Node) *graph.Node) func(e encoder, s StepSpec, outputs int) aim {
+	return func(e encoder, s StepSpec, outputs int) aim {
 		in := e.params.byName
 		logits, labels, weights := e.answer(outputs), in[task.Labels], in[task.Weights]
 		if e.task.OfTokens() {
@@ -48,13 +57,34 @@ func labelLoss(of func(f elementary, logits, labels *graph.Node) *graph.Node) fu
 			logits, labels, weights = graph.Reshape(logits, n, outputs), graph.Reshape(labels, n), graph.Reshape(weights, n)
 		}
 		if s.Clients == 0 {
-			loss = weightedMean(of(e.elementary, logits, labels), weights)
-			return loss, loss
+			loss := weightedMean(of(e.elementary, logits, labels), weights)
+			a := aim{loss: loss, root: loss}
+			if s.HeldOut > 0 {
+				a.right = weightedMean(right(graph.StopGradient(logits), labels), weights)
+			}
+			return a
 		}
 		each := func(x *graph.Node) *graph.Node { return graph.Reshape(x, s.Clients, -1) }
-		loss = graph.ReduceSum(weightedMean(each(of(e.elementary, logits, labels)), each(weights)), -1)
-		return loss, loss
+		loss := graph.ReduceSum(weightedMean(each(of(e.elementary, logits, labels)), each(weights)), -1)
+		return aim{loss: loss, root: loss}
 	}
+}
+
+// rightLabel is 1 where no score is above the right label's, else 0 [n]; logits [n,c], labels [n].
+func rightLabel(logits, labels *graph.Node) *graph.Node {
+	d := logits.Shape().Dimensions
+	class := graph.Iota(logits.Graph(), shapes.Make(dtypes.Int32, d...), 1)
+	hit := graph.ConvertDType(graph.Equal(class, spread(labels, logits)), dtypes.Float32)
+	own := graph.ReduceSum(graph.Mul(hit, logits), -1)
+	return graph.ConvertDType(graph.GreaterOrEqual(own, graph.ReduceMax(logits, -1)), dtypes.Float32)
+}
+
+// rightLabels is the share of the classes that logits have on the right side of 0 [n]; both [n,c].
+func rightLabels(logits, labels *graph.Node) *graph.Node {
+	zero := graph.ZerosLike(logits)
+	said := graph.ConvertDType(graph.GreaterThan(logits, zero), dtypes.Float32)
+	same := graph.ConvertDType(graph.Equal(said, labels), dtypes.Float32)
+	return graph.DivScalar(graph.ReduceSum(same, -1), logits.Shape().Dimensions[1])
 }
 
 // binarySurprise is the mean over the classes of -log sigmoid(logits) where the label is

@@ -18,27 +18,35 @@ type accumulator struct {
 const (
 	weightSum = "micro.weights"
 	lossSum   = "micro.loss"
+	rightSum  = "micro.right"
 	gradSum   = ".grad_sum"
 )
 
-// addStates adds the sums, which start at zero.
-func (a *accumulator) addStates(p *params, names []string, trained []*graph.Node) {
+// addStates adds the sums, which start at zero; judged: that of what is right, too.
+func (a *accumulator) addStates(p *params, names []string, trained []*graph.Node, judged bool) {
 	state := func(name string, shape ...int) {
 		a.names = append(a.names, name)
 		a.states = append(a.states, p.add(name, State, dtypes.Float32, shape...))
 	}
 	state(weightSum)
 	state(lossSum)
+	if judged {
+		state(rightSum)
+	}
 	for i, name := range names {
 		state(name+gradSum, trained[i].Shape().Dimensions...)
 	}
 }
 
-// add takes a micro-batch's mean loss, its gradients and its examples' weights, and
-// returns the means over all micro-batches up to this one: in the last, the step's.
-func (a *accumulator) add(loss *graph.Node, grads []*graph.Node, weights *graph.Node) (*graph.Node, []*graph.Node) {
+// add takes a micro-batch's means, its gradients and its examples' weights, and makes them
+// the means over all micro-batches up to this one: in the last, the step's.
+func (a *accumulator) add(of *aim, grads []*graph.Node, weights *graph.Node) []*graph.Node {
 	w := graph.ReduceAllSum(weights)
-	terms := []*graph.Node{w, graph.Mul(loss, w)}
+	terms := []*graph.Node{w, graph.Mul(of.loss, w)}
+	if of.right != nil {
+		terms = append(terms, graph.Mul(of.right, w))
+	}
+	first := len(terms)
 	for _, g := range grads {
 		terms = append(terms, scaleBy(g, w))
 	}
@@ -50,10 +58,13 @@ func (a *accumulator) add(loss *graph.Node, grads []*graph.Node, weights *graph.
 	over := graph.AddScalar(sums[0], 1e-9)
 	one := graph.Div(graph.OnesLike(over), over)
 	var means []*graph.Node
-	for _, s := range sums[2:] {
+	for _, s := range sums[first:] {
 		means = append(means, scaleBy(s, one))
 	}
-	return graph.Mul(sums[1], one), means
+	if of.loss = graph.Mul(sums[1], one); of.right != nil {
+		of.right = graph.Mul(sums[2], one)
+	}
+	return means
 }
 
 // choose is what holds after the step's last micro-batch, or after one before.

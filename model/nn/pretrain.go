@@ -347,7 +347,7 @@ func (r *pretraining) step(vocab []int32, in map[string]any) (float32, error) {
 		}
 		r.state[p.Name] = b
 	}
-	loss, err := r.prog.advance(r.state, nil, in)
+	loss, _, err := r.prog.advance(r.state, nil, in)
 	if err != nil {
 		return 0, err
 	}

@@ -109,7 +109,7 @@ func PretrainWriter(ctx context.Context, s WriterSpec, draw Draw, progress Progr
 				inputs[v.Name] = v.F32
 			}
 		}
-		loss, err := prog.advance(r.state, r.frozen, inputs)
+		loss, _, err := prog.advance(r.state, r.frozen, inputs)
 		if err != nil {
 			return nil, err
 		}

@@ -40,12 +40,9 @@ func (r *Reference) Train(ctx context.Context, t trainer.Task) ([]float32, error
 		}
 		batches = append(batches, b.Clone())
 	}
-	delta, _, err := step.Train(ctx, t.Start, batches, float32(t.LearningRate))
+	delta, _, err := step.train(ctx, t.Start, trainer.Batches(batches...), float32(t.LearningRate), t.Did)
 	if err != nil {
 		return nil, err
-	}
-	if t.Progress != nil {
-		t.Progress(t.Steps, t.Steps)
 	}
 	for i, v := range delta {
 		if v-v != 0 {

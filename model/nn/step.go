@@ -29,6 +29,7 @@ const (
 	LearningRateName = "learning_rate" // float32 []
 	StepName         = "step"          // float32 []; 1 in a round's first step
 	LossName         = "loss"          // float32 []; the weighted mean before the update
+	RightName        = "right"         // float32 []; of a step with HeldOut, of labels: the share that is right
 
 	// LastName is float32 [], of a step in micro-batches: 1 in its last, which updates,
 	// 0 in those before, which only add up.
@@ -45,7 +46,7 @@ type Param struct {
 }
 
 // Output is one result of a built graph. State names the parameter that it
-// becomes in the next step; it is empty for the loss.
+// becomes in the next step; it is empty for the loss and what is right.
 type Output struct {
 	Name  string
 	State string
@@ -151,8 +152,8 @@ func (s StepSpec) rows() int {
 
 // Build adds the step to an empty graph: forward, backward, update. Parameters
 // come in the order inputs, trained tensors (the layout's order), optimizer
-// states, sums over micro-batches, frozen tensors; the outputs are the loss and then
-// the new value of every state in the parameters' order.
+// states, sums over micro-batches, frozen tensors; the outputs are the loss, what is right
+// where that is told, and then the new value of every state in the parameters' order.
 //
 // A step in micro-batches is the same program run once for each, in the examples'
 // order: the sums of gradients and weights are states of its own, so that its bits
@@ -212,19 +213,21 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 		}
 	}
 	if micro != nil {
-		micro.addStates(p, names, trained)
+		micro.addStates(p, names, trained, s.HeldOut > 0 && s.Method.Task.Judged())
 	}
 	enc := encoder{cfg: s.Config, task: lay.Method.Task, scale: 0, params: p, elementary: elementary{s.Smooth}}
 	if s.Rank > 0 {
 		enc.scale = s.Method.Scale(s.Rank)
 	}
-	loss, root := losses[lay.Method.Task.Loss()](enc, s, lay.Outputs())
-	grads := graph.Gradient(root, trained...)
-
+	a := losses[lay.Method.Task.Loss()](enc, s, lay.Outputs())
+	grads := graph.Gradient(a.root, trained...)
 	if micro != nil {
-		loss, grads = micro.add(loss, grads, p.byName[task.Weights])
+		grads = micro.add(&a, grads, p.byName[task.Weights])
 	}
-	outputs := []Output{{Name: LossName, Node: loss}}
+	outputs := []Output{{Name: LossName, Node: a.loss}}
+	if a.right != nil {
+		outputs = append(outputs, Output{Name: RightName, Node: a.right})
+	}
 	for i, name := range names {
 		before := slices.Clone(moments[i])
 		x := micro.choose(s.update(trained[i], grads[i], rates[i], step, moments[i]), trained[i])

@@ -79,12 +79,13 @@ func frozenBuffers(p *program, base *model.Base, loaded map[string]compute.Buffe
 // rank in the layout's order, with fresh optimizer state, and returns what
 // changed and the loss before each step. It checks ctx between steps.
 func (t *Trainer) Train(ctx context.Context, start []float32, batches []trainer.Batch, learningRate float32) (delta, losses []float32, err error) {
-	return t.train(ctx, start, trainer.Batches(batches...), learningRate, nil)
+	return t.train(ctx, start, trainer.Batches(batches...), learningRate, func(int, float32, float32) {})
 }
 
-// train is Train with batches that are made one at a time, and word after each.
+// train is Train with batches that are made one at a time, and word of each once it is done:
+// its loss, and what it had right, else NaN.
 func (t *Trainer) train(ctx context.Context, start []float32, batches iter.Seq2[trainer.Batch, error], learningRate float32,
-	progress func(done int)) (delta, losses []float32, err error) {
+	progress func(done int, loss, right float32)) (delta, losses []float32, err error) {
 	if err := t.layout.CheckSlice(start, t.spec.Rank); err != nil {
 		return nil, nil, err
 	}
@@ -116,14 +117,12 @@ func (t *Trainer) train(ctx context.Context, start []float32, batches iter.Seq2[
 		if err != nil {
 			return nil, nil, err
 		}
-		loss, err := t.step(state, batch, learningRate, float32(len(losses)+1))
+		loss, right, err := t.step(state, batch, learningRate, float32(len(losses)+1))
 		if err != nil {
 			return nil, nil, err
 		}
 		losses = append(losses, loss)
-		if progress != nil {
-			progress(len(losses))
-		}
+		progress(len(losses), loss, right)
 	}
 	delta = make([]float32, 0, len(start))
 	for _, span := range t.layout.Spans(t.spec.Rank) {
@@ -144,9 +143,9 @@ func (t *Trainer) train(ctx context.Context, start []float32, batches iter.Seq2[
 
 // step runs one step, micro-batch by micro-batch, and replaces the state by its new
 // values.
-func (t *Trainer) step(state map[string]compute.Buffer, batch trainer.Batch, learningRate, count float32) (loss float32, err error) {
+func (t *Trainer) step(state map[string]compute.Buffer, batch trainer.Batch, learningRate, count float32) (loss, right float32, err error) {
 	if batch, err = batch.Bound(t.columns, t.spec.Batch); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	rows := t.spec.rows()
 	for from := 0; from < t.spec.Batch; from += rows {
@@ -161,11 +160,11 @@ func (t *Trainer) step(state map[string]compute.Buffer, batch trainer.Batch, lea
 				inputs[v.Name] = v.F32
 			}
 		}
-		if loss, err = t.prog.advance(state, t.frozen, inputs); err != nil {
-			return 0, err
+		if loss, right, err = t.prog.advance(state, t.frozen, inputs); err != nil {
+			return 0, 0, err
 		}
 	}
-	return loss, nil
+	return loss, right, nil
 }
 
 func checkTokens(tokens []int32, want, vocab int) error {

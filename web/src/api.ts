@@ -151,6 +151,7 @@ export interface RoundRecord {
   seconds: number;
   ended?: number;
   accuracy?: RankAccuracy[];
+  fleet?: Fleet;
   simulated?: Guarantee;
   delivered?: Guarantee;
   visible?: Guarantee;
@@ -159,6 +160,20 @@ export interface RoundRecord {
   bytes_down: number;
   parts: Parts;
   sessions_refused?: number;
+}
+
+export interface Fleet {
+  rank: number;
+  version: number;
+  units: Noisy;
+  loss: Noisy;
+  accuracy?: Noisy;
+  steps_per_second?: Noisy;
+}
+
+export interface Noisy {
+  mean: number;
+  noise: number;
 }
 
 export interface Occurrence {

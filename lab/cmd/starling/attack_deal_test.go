@@ -150,13 +150,13 @@ func TestHostileLots(t *testing.T) {
 		}},
 		{"the lot of a round before", with(func(sh *attack.Shard, _ []byte) []byte { return lotOf(sh, before) })},
 		{"the lot of an old head", with(func(sh *attack.Shard, now []byte) []byte {
-			p, err := attack.DecodeArray(now, attack.PlanGroups+1)
+			p, err := attack.DecodeArray(now, attack.PlanFigure+1)
 			l.must(err)
 			p[attack.PlanHead] = l.Log.HeadOf(len(l.Log.Leaves) - 1)
 			return lotOf(sh, attack.Encode(p))
 		})},
 		{"the lot of another view of the log", with(func(sh *attack.Shard, now []byte) []byte {
-			p, err := attack.DecodeArray(now, attack.PlanGroups+1)
+			p, err := attack.DecodeArray(now, attack.PlanFigure+1)
 			l.must(err)
 			fork := l.Log.Fork(len(l.Log.Leaves) - 1)
 			fork.Add(attack.NewDevice(l.Token(l.url)).Public(), 1_700_000_000)
@@ -256,7 +256,7 @@ func TestDealtRosterProof(t *testing.T) {
 		t.Errorf("%+v, %v", proven, err)
 	}
 	for _, groups := range []int{0, 3, 1 << 20} {
-		plan, err := attack.DecodeArray(proof.Plan, attack.PlanGroups+1)
+		plan, err := attack.DecodeArray(proof.Plan, attack.PlanFigure+1)
 		l.must(err)
 		plan[attack.PlanGroups] = groups
 		of := *proof

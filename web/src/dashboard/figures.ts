@@ -45,11 +45,29 @@ export interface Learning {
   /** Documents that best and drawn were measured on; 0: the record does not say. */
   bestOf: number[];
   drawnOf: number[];
+  /** What the round's devices found on their own held-out examples, with the interval of its noise. */
+  fleet: Interval;
+  fleetLoss: Interval;
 }
+
+export interface Interval {
+  values: Values;
+  low: Values;
+  high: Values;
+}
+
+/** Standard deviations of noise that hold 95 %. */
+const confident = 1.96;
 
 /** Accuracy over the rounds that released something. */
 export function learning(records: RoundRecord[]): Learning {
-  const out: Learning = { x: [], best: [], bestRank: [], drawn: [], bestLoss: [], drawnLoss: [], bestOf: [], drawnOf: [] };
+  const out: Learning = { x: [], best: [], bestRank: [], drawn: [], bestLoss: [], drawnLoss: [], bestOf: [], drawnOf: [],
+    fleet: { values: [], low: [], high: [] }, fleetLoss: { values: [], low: [], high: [] } };
+  const put = (to: Interval, of: { mean: number; noise: number } | undefined) => {
+    to.values.push(of ? of.mean : null);
+    to.low.push(of ? of.mean - confident * of.noise : null);
+    to.high.push(of ? of.mean + confident * of.noise : null);
+  };
   const last = new Map<number, { accuracy: number; loss?: number; of?: number }>();
   for (const r of records) {
     if (!r.released) continue;
@@ -69,6 +87,8 @@ export function learning(records: RoundRecord[]): Learning {
     out.drawn.push(drawn?.accuracy ?? null);
     out.drawnLoss.push(drawn?.loss ?? null);
     out.drawnOf.push(drawn?.of ?? 0);
+    put(out.fleet, r.fleet?.accuracy);
+    put(out.fleetLoss, r.fleet?.loss);
   }
   return out;
 }

@@ -4,7 +4,7 @@ import { show } from "../dom.js";
 import { bytes, count, duration, percent, significant } from "../format.js";
 import { gist } from "./cards.js";
 import { alignedTo, type Run } from "./compare.js";
-import { eachOf, intervals, learning, rankMap, smooth, turnout, windowFor, type Values } from "./figures.js";
+import { eachOf, intervals, learning, rankMap, smooth, turnout, windowFor, type Interval, type Values } from "./figures.js";
 import { soon } from "./frames.js";
 import { partLines } from "./parts.js";
 import { Plot, type Line } from "./plot.js";
@@ -46,11 +46,16 @@ export class Panels {
 
   #learning(records: RoundRecord[], other: Run | undefined): void {
     const l = learning(records), measured = l.best.filter((v) => v !== null).length;
-    show("accuracy-empty", measured === 0);
+    const told = (i: Interval, colour: number): Line[] => i.values.some((v) => v !== null) ?
+      [{ label: "Devices' own examples", values: i.values, colour, dash: 2, band: { low: i.low, high: i.high } }] : [];
+    const own = told(l.fleet, 2), ownLoss = told(l.fleetLoss, 2);
+    const noisy = own.length + ownLoss.length ? "Devices score examples that they never train on; its band is the 95 % interval of the noise in their sum." : "";
+    show("accuracy-empty", measured + own.length + ownLoss.length === 0);
     if (measured === 0) {
-      gist("accuracy", "not measured");
-      this.#accuracy.show([], []);
-      return this.#loss.show([], []);
+      const now = l.fleet.values.findLast((v) => v !== null);
+      gist("accuracy", now === undefined || now === null ? "not measured" : `${percent(now)} on devices' own examples`);
+      this.#accuracy.show(own.length ? l.x : [], own, noisy);
+      return this.#loss.show(ownLoss.length ? l.x : [], ownLoss, noisy);
     }
     const window = windowFor(measured), best = smooth(l.best, window), drawn = smooth(l.drawn, window);
     const around = intervals(best, l.bestOf), of = l.bestOf.at(-1) ?? 0;
@@ -60,14 +65,15 @@ export class Panels {
     ];
     if (window > 1) lines.push({ label: "Drawn, each round", values: l.drawn, colour: 1, kind: "points" });
     if (other) lines.push({ label: "The other run", values: smooth(alignedTo(l.x, other, other.accuracy), window), kind: "other" });
-    this.#accuracy.show(l.x, lines, ["Best is the highest of the ranks, each as it was measured last.", means(window),
+    lines.push(...own);
+    this.#accuracy.show(l.x, lines, [noisy, "Best is the highest of the ranks, each as it was measured last.", means(window),
       around.known ? `The band is Wilson's 95 % interval for ${count(of, "document")}: all rounds are measured on the same ones, so that means make it no narrower.`
         : "These records do not say on how many documents: no interval is drawn."].filter(Boolean).join(" "));
     const now = l.best.findLast((v) => v !== null), rank = l.bestRank.findLast((v) => v !== null);
     gist("accuracy", now === undefined || now === null ? "" : `${percent(now)} ${rank ? `at rank ${rank}` : "with the head alone"}`);
     const losses = l.bestLoss.some((v) => v !== null);
-    this.#loss.show(losses ? l.x : [], [{ label: "Best rank", values: smooth(l.bestLoss, window), colour: 0 }, { label: "Drawn rank", values: smooth(l.drawnLoss, window), colour: 1, dash: 1 }],
-      `The mean cross-entropy of the right labels on the same public file. What a device loses in training stays on it. ${means(window)}`.trim());
+    this.#loss.show(losses ? l.x : [], [{ label: "Best rank", values: smooth(l.bestLoss, window), colour: 0 }, { label: "Drawn rank", values: smooth(l.drawnLoss, window), colour: 1, dash: 1 }, ...ownLoss],
+      `${noisy} The mean cross-entropy of the right labels on the same public file. ${noisy ? "" : "What a device loses in training stays on it. "}${means(window)}`.trim());
   }
 
   #stay(records: RoundRecord[]): void {

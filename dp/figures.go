@@ -1,0 +1,133 @@
+package dp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+)
+
+// Figures are what a unit says of its own examples: each a number in [-1, 1], with 1 in the
+// first for that it says anything. An absent unit says nothing: zeros.
+type Figures [FigureCount]float64
+
+// FigureCount is how many figures a unit has.
+const FigureCount = 4
+
+// MaxFigureCoordinates bounds FigureCode.Coordinates.
+const MaxFigureCoordinates = MaxCountCoordinates / FigureCount
+
+// FigureCode lays a unit's figures out on the integer lattice, behind a vector's symbols and
+// its count, where one noise draw covers all coordinates. Each figure has Coordinates of them,
+// each within Symbol, so that no unit, whatever it has found, moves the sum by more than
+// sqrt(B2()). The zero value is no figures.
+//
+// The vector's squared sensitivity becomes b2 + B2(), its noise sigma^2 = z^2*(b2 + B2()):
+// one release of the joint vector, of the same z and so of the same cost as without figures.
+// What they take is the update's own noise, which grows by sqrt(1 + B2()/b2).
+type FigureCode struct {
+	Coordinates int   // of each figure
+	Symbol      int32 // the largest, at least 1 where there are coordinates
+}
+
+// NewFigureCode returns the code that makes the noise of what is released beside the figures,
+// of squared sensitivity b2, larger by a share of growth at most (0.03: 3 %), with symbols up
+// to maxSymbol. It is an error where that leaves the figures nothing.
+func NewFigureCode(b2 int64, maxSymbol int32, growth float64) (FigureCode, error) {
+	if b2 <= 0 || maxSymbol < 1 || !(growth > 0 && growth <= 1) {
+		return FigureCode{}, fmt.Errorf("dp: figures beside a squared sensitivity of %d, largest symbol %d, that may add %v to the noise: want all positive, at most 1 of the noise",
+			b2, maxSymbol, growth)
+	}
+	each := float64(b2) * growth * (2 + growth) / FigureCount // the squared norm of a figure
+	if each < 1 {
+		return FigureCode{}, fmt.Errorf("dp: figures that add %v to the noise have no room beside a squared sensitivity of %d: give them %.2g",
+			growth, b2, math.Sqrt(1+FigureCount/float64(b2))-1)
+	}
+	q := float64(maxSymbol)
+	m := min(max(1, math.Floor(each/(q*q))), MaxFigureCoordinates)
+	return FigureCode{Coordinates: int(m), Symbol: int32(min(q, math.Floor(math.Sqrt(each/m))))}, nil
+}
+
+// Check refuses a code that is half there, or too large.
+func (c FigureCode) Check() error {
+	if (c.Coordinates == 0) != (c.Symbol == 0) || c.Coordinates < 0 || c.Symbol < 0 || c.Coordinates > MaxFigureCoordinates {
+		return fmt.Errorf("dp: figures of %d coordinates of %d: want both or neither, of at most %d", c.Coordinates, c.Symbol, MaxFigureCoordinates)
+	}
+	return nil
+}
+
+// Size is the number of coordinates of all figures.
+func (c FigureCode) Size() int { return FigureCount * c.Coordinates }
+
+// B2 bounds the squared norm of a unit's figures.
+func (c FigureCode) B2() int64 {
+	return FigureCount * int64(c.Coordinates) * int64(c.Symbol) * int64(c.Symbol)
+}
+
+// Encode writes a unit's figures to dst, which has Size elements: each clipped to [-1, 1] and
+// rounded without bias by rnd, a NaN becoming 0. Coordinates of one figure differ by 1 at most.
+func (c FigureCode) Encode(dst []int32, f Figures, rnd io.Reader) error {
+	if len(dst) != c.Size() {
+		return fmt.Errorf("dp: figures take %d coordinates, there are %d", c.Size(), len(dst))
+	}
+	var coins [8 * FigureCount]byte
+	if _, err := io.ReadFull(rnd, coins[:]); err != nil {
+		return fmt.Errorf("dp: figures: %w", err)
+	}
+	whole := int64(c.Coordinates) * int64(c.Symbol)
+	for k, v := range f {
+		coin := float64(binary.LittleEndian.Uint64(coins[8*k:])>>11) / (1 << 53)
+		if math.IsNaN(v) {
+			v = 0
+		}
+		total := min(whole, int64(math.Floor(min(max(v, -1), 1)*float64(whole)+coin))) // the sum may have been rounded up
+		each, more := total/int64(c.Coordinates), total%int64(c.Coordinates)
+		if more < 0 {
+			each, more = each-1, more+int64(c.Coordinates)
+		}
+		for i := range dst[k*c.Coordinates : (k+1)*c.Coordinates] {
+			dst[k*c.Coordinates+i] = int32(each)
+			if int64(i) < more {
+				dst[k*c.Coordinates+i]++
+			}
+		}
+	}
+	return nil
+}
+
+// Sums are the sums over all units of what each says, from the sums of their coordinates,
+// noisy or not. Noise of standard deviation sigma in each coordinate is one of [FigureCode.Noise]
+// in each of these.
+func (c FigureCode) Sums(sum []int64) (out Figures) {
+	if c.Coordinates == 0 {
+		return out
+	}
+	for k := range out {
+		total := 0.0
+		for _, v := range sum[k*c.Coordinates : (k+1)*c.Coordinates] {
+			total += float64(v)
+		}
+		out[k] = total / (float64(c.Coordinates) * float64(c.Symbol))
+	}
+	return out
+}
+
+// Noise is the standard deviation of a sum of figures where each coordinate's is sigma.
+func (c FigureCode) Noise(sigma float64) float64 {
+	if c.Coordinates == 0 {
+		return 0
+	}
+	return sigma / (math.Sqrt(float64(c.Coordinates)) * float64(c.Symbol))
+}
+
+// Mean is the mean of a figure over those units that said something, and the standard
+// deviation of the noise in it; not ok where the noise leaves nothing: below three of its
+// standard deviations the number of units is not told from none. sums are Sums', noise Noise's.
+func (f Figures) Mean(k int, noise float64) (mean, sd float64, ok bool) {
+	n := f[0]
+	if !(n > 3*noise) {
+		return 0, 0, false
+	}
+	mean = min(max(f[k]/n, -1), 1)
+	return mean, noise * math.Sqrt(1+mean*mean) / n, true // a quotient's, to first order
+}

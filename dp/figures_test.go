@@ -1,0 +1,223 @@
+package dp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// coinOf is the randomness with which every figure is rounded by one coin in [0, 1).
+func coinOf(coin float64) *bytes.Reader {
+	var b []byte
+	for range FigureCount {
+		b = binary.LittleEndian.AppendUint64(b, uint64(coin*(1<<53))<<11)
+	}
+	return bytes.NewReader(b)
+}
+
+// The sensitivity by brute force: whatever a unit says, numbers that are none included, and
+// however it is rounded, its coordinates' squared norm is within B2, which the worst reaches;
+// two sets of units that differ in one have sums that differ by that much at most.
+func TestFiguresSensitivity(t *testing.T) {
+	said := []float64{math.Inf(-1), -7, -1, -0.5, -1e-9, 0, 0.3, 0.9999, 1, 1.0001, 1e300, math.Inf(1), math.NaN()}
+	coins := []float64{0, 0.25, 0.5, 1 - 0x1p-53}
+	for _, c := range []FigureCode{{1, 1}, {1, 7}, {3, 1}, {3, 2}, {5, 15}} {
+		var worst int64
+		at := make([]int, FigureCount)
+		for {
+			var f Figures
+			for k, i := range at {
+				f[k] = said[i]
+			}
+			for _, coin := range coins {
+				one := make([]int32, c.Size())
+				if err := c.Encode(one, f, coinOf(coin)); err != nil {
+					t.Fatal(err)
+				}
+				norm := int64(0)
+				for _, v := range one {
+					norm += int64(v) * int64(v)
+				}
+				worst = max(worst, norm)
+				// Adding this unit to what others come to moves the sum by its own vector, no more.
+				with, without := make([]int32, c.Size()), make([]int32, c.Size())
+				for i := range with {
+					with[i], without[i] = int32(i), int32(i)
+				}
+				if err := AddUnit(with, one, c.B2()); err != nil {
+					t.Fatalf("%+v says %v: %v", c, f, err)
+				}
+				moved := int64(0)
+				for i := range with {
+					moved += int64(with[i]-without[i]) * int64(with[i]-without[i])
+				}
+				if moved > c.B2() {
+					t.Fatalf("%+v moves by %d, the bound is %d", f, moved, c.B2())
+				}
+			}
+			k := 0
+			for ; k < FigureCount; k++ {
+				if at[k]++; at[k] < len(said) {
+					break
+				}
+				at[k] = 0
+			}
+			if k == FigureCount {
+				break
+			}
+		}
+		if worst != c.B2() {
+			t.Errorf("%+v: the largest squared norm is %d, B2 %d", c, worst, c.B2())
+		}
+	}
+}
+
+// What a round with figures costs, by brute force: the worst unit's update and figures under
+// one draw of discrete noise, the privacy loss convolved coordinate by coordinate. The ledger's
+// event, of the same z as a round without, must be no cheaper; with the figures left out of the
+// sensitivity it is.
+func TestFiguresAreAccounted(t *testing.T) {
+	const b2, z, epsilon = 9, 1.5, 1.0
+	c := FigureCode{2, 1}
+	update := []int64{3} // the worst of squared norm 9
+	var f Figures
+	for k := range f {
+		f[k] = 1
+	}
+	one := make([]int32, c.Size())
+	if err := c.Encode(one, f, coinOf(0)); err != nil {
+		t.Fatal(err)
+	}
+	worst := update
+	for _, v := range one {
+		worst = append(worst, int64(v))
+	}
+	exact := func(b2 int64) (delta float64) {
+		sigma2 := z * z * float64(b2)
+		reach := int64(12 * math.Sqrt(sigma2))
+		weight := make([]float64, 2*reach+1)
+		total := 0.0
+		for x := -reach; x <= reach; x++ {
+			weight[x+reach] = math.Exp(-float64(x*x) / (2 * sigma2))
+			total += weight[x+reach]
+		}
+		// ln P(x)/P(x-v) = (v^2 - 2 x v) / (2 sigma^2): a whole number over 2 sigma^2.
+		loss := map[int64]float64{0: 1}
+		for _, v := range worst {
+			next := map[int64]float64{}
+			for l, p := range loss {
+				for x := -reach; x <= reach; x++ {
+					if q := p * weight[x+reach] / total; q > 1e-25 {
+						next[l+v*v-2*x*v] += q
+					}
+				}
+			}
+			loss = next
+		}
+		for l, p := range loss {
+			if e := float64(l) / (2 * sigma2); e > epsilon {
+				delta += p * (1 - math.Exp(epsilon-e))
+			}
+		}
+		return delta
+	}
+	delta := func(b2 int64) float64 {
+		e, err := (ReleaseSpec{Round: 1, SamplingRate: 1, B2: b2, NoiseMultiplier: z, NoiseScale: 1}).Event(len(worst))
+		if err != nil {
+			t.Fatal(err)
+		}
+		low, high := 1e-9, 0.5 // the delta at which the accountant says epsilon
+		for range 60 {
+			at := math.Sqrt(low * high)
+			g, err := Epsilon([]Event{e}, at, Tight)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g.Epsilon > epsilon {
+				low = at
+			} else {
+				high = at
+			}
+		}
+		return high
+	}
+	joint := int64(b2) + c.B2()
+	if said, is := delta(joint), exact(joint); is > said || is < said/4 {
+		t.Errorf("delta %v by brute force, %v by the accountant", is, said)
+	}
+	if said, is := delta(b2), exact(b2); is <= said {
+		t.Errorf("with figures outside of the sensitivity delta is %v, and the accountant says %v: this test tells nothing", is, said)
+	}
+}
+
+// What figures cost the update is what was asked for, and they have all of it.
+func TestFigureCodeCost(t *testing.T) {
+	for _, b2 := range []int64{100, 5_000, 130_000, 1 << 30} {
+		for _, q := range []int32{1, 7, 15, 255} {
+			for _, growth := range []float64{0.03, 0.1, 1} {
+				c, err := NewFigureCode(b2, q, growth)
+				if err != nil {
+					if float64(b2)*growth*(2+growth) >= FigureCount {
+						t.Errorf("%d, %v: %v", b2, growth, err)
+					}
+					continue
+				}
+				got := math.Sqrt(1+float64(c.B2())/float64(b2)) - 1
+				if err := c.Check(); err != nil || c.Symbol < 1 || c.Symbol > q || got > growth*(1+1e-9) ||
+					got < growth/4.1 && c.Coordinates < MaxFigureCoordinates {
+					t.Errorf("b2 %d, symbols to %d, %v: %+v adds %v to the noise, %v", b2, q, growth, c, got, err)
+				}
+			}
+		}
+	}
+	if _, err := NewFigureCode(10, 7, 0.01); err == nil {
+		t.Error("figures without room were taken")
+	}
+}
+
+// Figures come back as they went in, without bias, within the noise that is told.
+func TestFiguresComeBack(t *testing.T) {
+	c, rnd := FigureCode{7, 15}, rand.New(rand.NewChaCha8([32]byte{1}))
+	source := rand.NewChaCha8([32]byte{2})
+	const units, sigma = 2000, 40.0
+	inside := 0
+	for range 200 {
+		sum, one := make([]int64, c.Size()), make([]int32, c.Size())
+		var want Figures
+		for range units {
+			f := Figures{1, rnd.Float64()*2 - 1, 0.25, -1}
+			if err := c.Encode(one, f, source); err != nil {
+				t.Fatal(err)
+			}
+			for k, v := range f {
+				want[k] += v
+			}
+			for i, v := range one {
+				sum[i] += int64(v)
+			}
+		}
+		for i := range sum {
+			sum[i] += int64(math.Round(rnd.NormFloat64() * sigma))
+		}
+		sums, noise := c.Sums(sum), c.Noise(sigma)
+		for k := 1; k < FigureCount; k++ {
+			mean, sd, ok := sums.Mean(k, noise)
+			if !ok {
+				t.Fatal("2000 units are none")
+			}
+			if math.Abs(mean-want[k]/want[0]) < 2*sd {
+				inside++
+			}
+		}
+	}
+	// 600 intervals, each of which holds 95 % or more: fewer than 540 in 10^-6 of all tests.
+	if inside < 540 {
+		t.Errorf("%d of 600 are within two standard deviations", inside)
+	}
+	var nobody Figures
+	if _, _, ok := nobody.Mean(1, 0); ok {
+		t.Error("nobody said something")
+	}
+}
