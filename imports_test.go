@@ -142,7 +142,7 @@ wasm/cost:
 wasm/kernel: nf4
 web:
 web/client:
-web/typescript: coordinator coordinator/monitor coordinator/server coordinator/store dataset edge internal/palette web/client
+web/typescript: coordinator coordinator/jobs coordinator/monitor coordinator/server coordinator/store dataset edge internal/palette web/client
 xla:
 `)
 

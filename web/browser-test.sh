@@ -1,7 +1,7 @@
 #!/bin/sh
 # Lets Debian's Chromium and Firefox join a real job and watch its dashboard.
-# Installs what is missing, with nginx for one of the tests and a sound server, without which
-# Firefox hears no microphone; CHROMIUM, FIREFOX, NGINX and PULSEAUDIO name other executables,
+# Installs what is missing, with nginx and Caddy for one of the tests and a sound server, without which
+# Firefox hears no microphone; CHROMIUM, FIREFOX, NGINX, CADDY and PULSEAUDIO name other executables,
 # BROWSERS (default "chrome firefox") chooses. Screenshots lie in test/shots.
 set -eu
 cd "$(dirname "$0")"
@@ -11,6 +11,7 @@ missing=
 [ -n "${FIREFOX:=$(command -v firefox-esr || true)}" ] || missing="$missing firefox-esr"
 [ -n "${PULSEAUDIO:=$(command -v pulseaudio || true)}" ] || missing="$missing pulseaudio"
 [ -n "${NGINX:=$(command -v nginx || ls /usr/sbin/nginx 2>/dev/null || true)}" ] || missing="$missing nginx"
+[ -n "${CADDY:=$(command -v caddy || true)}" ] || missing="$missing caddy"
 if [ -n "$missing" ]; then
   sudo=$([ "$(id -u)" = 0 ] || echo sudo)
   $sudo apt-get update -qq
@@ -18,7 +19,7 @@ if [ -n "$missing" ]; then
   # shellcheck disable=SC2086 # a list of words
   $sudo env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
 fi
-export NGINX="${NGINX:-/usr/sbin/nginx}" PULSEAUDIO="${PULSEAUDIO:-$(command -v pulseaudio)}"
+export NGINX="${NGINX:-/usr/sbin/nginx}" CADDY="${CADDY:-/usr/bin/caddy}" PULSEAUDIO="${PULSEAUDIO:-$(command -v pulseaudio)}"
 export CHROMIUM="${CHROMIUM:-$(command -v chromium)}" FIREFOX="${FIREFOX:-$(command -v firefox-esr)}"
 sh build.sh
 make -s -C .. build

@@ -207,7 +207,7 @@ func withSecret(t *testing.T, token string, secret []byte) string {
 
 func (w *town) steer(name string, want store.Want) {
 	w.t.Helper()
-	w.with(func(f *store.Fleet) { ok(w.t, f.Steer(name, want)) })
+	w.with(func(f *store.Fleet) { ok(w.t, f.Steer(name, want, "")) })
 	w.h.Kick()
 }
 
@@ -498,7 +498,7 @@ func TestSteering(t *testing.T) {
 			err  error
 		}{{"first", store.WantPause, store.ErrAsked}, {"first", store.WantRun, store.ErrAsked}, {"high", store.WantArchive, store.ErrAsked},
 			{"none", store.WantStop, store.ErrUnknown}, {"high", "delete", store.ErrAsked}} {
-			if err := f.Steer(bad.name, bad.want); !errors.Is(err, bad.err) {
+			if err := f.Steer(bad.name, bad.want, ""); !errors.Is(err, bad.err) {
 				t.Errorf("%s of %s: %v", bad.want, bad.name, err)
 			}
 		}

@@ -63,10 +63,22 @@ type Paused struct {
 }
 
 func (s *Server) servePaused(w http.ResponseWriter, r *http.Request) {
-	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
+	s.withFleet(w, r, func(f *store.Fleet) (any, error) { return s.paused(f) })
+}
+
+// paused is the pause that holds: of one job among several, what the fleet's store wants of it.
+func (s *Server) paused(f *store.Fleet) (Paused, error) {
+	if s.job == "" {
 		p, err := f.Paused()
 		return Paused{p}, err
-	})
+	}
+	all, err := f.Hosted()
+	for _, j := range all {
+		if j.Name == s.job && j.Want == store.WantPause {
+			return Paused{&store.Pause{By: "an operator", Reason: j.Reason}}, err
+		}
+	}
+	return Paused{}, err
 }
 
 // serveSteering pauses the job or has it go on. A process that an operator ends is not started again
@@ -81,18 +93,20 @@ func (s *Server) serveSteering(w http.ResponseWriter, r *http.Request) {
 	act := r.PathValue("act")
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
 		err := store.ErrUnknown
-		switch act {
-		case "pause":
+		switch {
+		case act != "pause" && act != "resume":
+		case s.job != "":
+			err = s.steer(r, f, s.job, act, why.Reason)
+		case act == "pause":
 			err = f.Pause(why.Reason)
-		case "resume":
+		default:
 			err = f.Resume()
 		}
 		if err != nil {
 			return nil, err
 		}
 		s.log.Warn("by an operator", "operator", who(r).Name, "act", act+" job")
-		p, err := f.Paused()
-		return Paused{p}, err
+		return s.paused(f)
 	})
 }
 

@@ -218,6 +218,17 @@ func (s *Site) AdminHandler() http.Handler {
 		mux.HandleFunc(r.pattern, s.asks(r.role, r.serve))
 	}
 	s.common(mux, func(m *mounted) http.Handler { return m.admin })
+	if s.cfg.Pages != nil {
+		page := func(w http.ResponseWriter, r *http.Request) { // the jobs, where one job has its dashboard
+			r = r.Clone(r.Context())
+			r.URL.Path = "/jobs"
+			s.cfg.Pages.ServeHTTP(w, r)
+		}
+		mux.HandleFunc("GET /{$}", page)
+		mux.HandleFunc("GET /dashboard", page)
+		mux.Handle("GET /assets/", s.cfg.Pages)
+		mux.Handle("GET /favicon.svg", s.cfg.Pages)
+	}
 	return unframed(mux)
 }
 
@@ -282,18 +293,26 @@ var acts = map[string]store.Want{"pause": store.WantPause, "resume": store.WantR
 
 func (s *Site) serveSteer(w http.ResponseWriter, r *http.Request) {
 	name, act := r.PathValue("name"), r.PathValue("act")
-	if !told(w, r, &struct{}{}) {
+	var why struct {
+		Reason string `json:"reason"`
+	}
+	if !told(w, r, &why) {
 		return
 	}
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
-		want, known := acts[act]
-		if !known {
-			return nil, fmt.Errorf("%w: %.40q", store.ErrUnknown, act)
-		}
-		defer s.changed()
-		s.logOf(r).Info("by an operator", "operator", who(r).Name, "act", act, "job", name)
-		return map[string]string{"job": name, "act": act}, f.Steer(name, want)
+		return map[string]string{"job": name, "act": act}, s.steer(r, f, name, act, why.Reason)
 	})
+}
+
+// steer has a hosted job do what an operator asks.
+func (s *desk) steer(r *http.Request, f *store.Fleet, name, act, reason string) error {
+	want, known := acts[act]
+	if !known {
+		return fmt.Errorf("%w: %.40q", store.ErrUnknown, act)
+	}
+	defer s.changed()
+	s.logOf(r).Info("by an operator", "operator", who(r).Name, "act", act, "job", name)
+	return f.Steer(name, want, reason)
 }
 
 // Ledger is the fleet's, verified.

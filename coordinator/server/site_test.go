@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -36,7 +37,11 @@ func siteOf(t *testing.T) (*Site, *httptest.Server) {
 		Unmount: func(name string) { site.Unmount(name) },
 	})
 	ok(t, err)
-	site, err = NewSite(SiteConfig{Host: host, Version: "v0-test"})
+	pages := http.NewServeMux()
+	for _, path := range []string{"/jobs", "/assets/"} {
+		pages.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "page of %s", r.URL.Path) })
+	}
+	site, err = NewSite(SiteConfig{Host: host, Pages: pages, Version: "v0-test"})
 	ok(t, err)
 	devices := httptest.NewServer(site.Handler())
 	ok(t, site.Reach(devices.URL, nil))
@@ -175,6 +180,33 @@ func TestSite(t *testing.T) {
 	steer(store.RoleViewer, "one", "pause", 403)
 	steer(store.RoleOperator, "one", "pause", 200)
 	becomes(0, store.StatePaused)
+	// A pause is one thing, wherever it is said and taken back: here, and on the job's own dashboard.
+	paused := func() string {
+		t.Helper()
+		code, b := asked(t, h, "GET", "/jobs/one/v1/admin/paused.json", map[string]string{"Authorization": "Bearer " + tokens[store.RoleViewer]})
+		if code != 200 {
+			t.Errorf("whether the job is paused: %d %s", code, b)
+		}
+		return strings.TrimSpace(string(b))
+	}
+	own := func(role store.Role, act, body string, want int) {
+		t.Helper()
+		if code, said := posted(h, tokens[role], "/jobs/one/v1/admin/job/"+act, body); code != want {
+			t.Errorf("%s on the job's dashboard by a %s: %d %s", act, role, code, said)
+		}
+	}
+	if p := paused(); p == `{"pause":null}` {
+		t.Error("the job's dashboard knows nothing of the pause")
+	}
+	own(store.RoleViewer, "resume", "", 403)
+	own(store.RoleOperator, "stop", "", 404) // what a job's own page does not offer
+	own(store.RoleOperator, "resume", "", 200)
+	becomes(0, store.StateRunning)
+	if p := paused(); p != `{"pause":null}` {
+		t.Errorf("resumed, and paused: %s", p)
+	}
+	own(store.RoleOperator, "pause", `{"reason": "power cut"}`, 200)
+	becomes(0, store.StatePaused)
 	steer(store.RoleOperator, "none", "pause", 404)
 	steer(store.RoleOperator, "one", "delete", 404)
 	steer(store.RoleOperator, "one", "archive", 400)
@@ -195,11 +227,30 @@ func TestSite(t *testing.T) {
 	for _, a := range acts[3:] {
 		did = append(did, a.By+": "+a.Act)
 	}
-	if want := "a admin: submit job, a admin: submit job, a operator: invite, a operator: add operator, a operator: pause job, a operator: archive job"; strings.Join(did, ", ") != want {
+	if want := "a admin: submit job, a admin: submit job, a operator: invite, a operator: add operator, a operator: pause job, a operator: resume job, a operator: pause job, a operator: archive job"; strings.Join(did, ", ") != want {
 		t.Errorf("acts %q", did)
+	}
+	if !strings.Contains(acts[9].Subject, "one: power cut") {
+		t.Errorf("why the job was paused is not kept: %+v", acts[9])
 	}
 	if _, err := os.Stat(filepath.Join("jobs")); err == nil {
 		t.Error("a job lies where the test runs")
+	}
+}
+
+// TestSitePages: operators have a page of all jobs, and devices have none of it.
+func TestSitePages(t *testing.T) {
+	site, _ := siteOf(t)
+	for path, want := range map[string]string{"/": "page of /jobs", "/dashboard": "page of /jobs", "/assets/jobs-1.js": "page of /assets/jobs-1.js"} {
+		if w := ask(site.AdminHandler(), "GET", path); w.Code != 200 || w.Body.String() != want {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+		if w := ask(site.Handler(), "GET", path); w.Code != 404 {
+			t.Errorf("%s on the listener of devices: %d %s", path, w.Code, w.Body)
+		}
+	}
+	if w := ask(site.AdminHandler(), "GET", "/v1/admin/nothing"); w.Code == 200 {
+		t.Errorf("what there is not: %d", w.Code)
 	}
 }
 

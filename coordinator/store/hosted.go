@@ -252,13 +252,20 @@ func hosted(q querier) ([]Hosted, error) {
 }
 
 // Steer says what is wanted of a job from now on: WantRun resumes one that is paused or
-// has failed. ErrAsked where its state does not allow it.
-func (f *Fleet) Steer(name string, want Want) error {
+// has failed. The reason is kept among the acts. ErrAsked where its state does not allow it.
+func (f *Fleet) Steer(name string, want Want, reason string) error {
 	act := map[Want]string{WantRun: "resume job", WantPause: "pause job", WantStop: "stop job", WantArchive: "archive job"}[want]
 	if act == "" {
 		return fmt.Errorf("%w: %.40q of a job: want run, pause, stop or archive", ErrAsked, want)
 	}
-	return f.acting(act, name, func(tx *sql.Tx) error {
+	if len(reason) > MaxNote {
+		return fmt.Errorf("%w: a reason of %d bytes, limit %d", ErrAsked, len(reason), MaxNote)
+	}
+	subject := name
+	if reason != "" {
+		subject += ": " + reason
+	}
+	return f.acting(act, subject, func(tx *sql.Tx) error {
 		var now Want
 		var state State
 		err := tx.QueryRow(`SELECT want, state FROM hosted WHERE name = ?`, name).Scan(&now, &state)

@@ -263,6 +263,28 @@ export interface Invited {
   svg?: string;
 }
 
+export interface JobLine {
+  name: string;
+  folder: string;
+  pool: string;
+  priority: number;
+  want: string;
+  state: string;
+  reason?: string;
+  submitted: string;
+  version?: number;
+  rounds?: number;
+  token?: string;
+}
+
+export interface Total {
+  pool: string;
+  jobs: number;
+  rounds: number;
+  guarantee?: Guarantee;
+  why?: string;
+}
+
 export interface Invitation {
   id: number;
   note?: string;

@@ -22,21 +22,10 @@ import { Steering } from "./dashboard/steer.js";
 import { follow, type Link } from "./dashboard/stream.js";
 import { brief, byId, element, message, say, show, visible } from "./dom.js";
 import { bytes, count, duration } from "./format.js";
+import { keepToken, takeToken } from "./token.js";
 
-const tokenKey = "starling-admin";
 const checkEvery = 15_000; // ms
 const foretellAfter = 1500; // ms after a round: they may follow one another fast
-
-/** Taken from the address once, then kept for this tab only. */
-function takeToken(): string {
-  const given = location.hash.slice(1);
-  if (given) {
-    history.replaceState(null, "", location.pathname);
-    try { sessionStorage.setItem(tokenKey, given); } catch { /* the next reload asks again */ }
-    return given;
-  }
-  try { return sessionStorage.getItem(tokenKey) ?? ""; } catch { return ""; }
-}
 
 let token = takeToken();
 foldCards();
@@ -250,8 +239,7 @@ async function begin(): Promise<void> {
 
 byId("token-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  token = byId<HTMLInputElement>("token").value.trim().replace(/^.*#/, "");
-  try { sessionStorage.setItem(tokenKey, token); } catch { /* the next reload asks again */ }
+  token = keepToken(byId<HTMLInputElement>("token").value.trim().replace(/^.*#/, ""));
   void begin();
 });
 byId("warnings").addEventListener("change", paintEvents);

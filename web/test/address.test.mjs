@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { accessible } from "./axe.mjs";
 import { names } from "./browsers.mjs";
 import { choose, fleet, open, openTab, shot, textOf, until } from "./fleet.mjs";
-import { freePort, nginx, present } from "./nginx.mjs";
+import { freePort, present, proxy } from "./proxies.mjs";
 import { relay } from "./relay.mjs";
 
 for (const name of names) {
@@ -33,16 +33,21 @@ for (const name of names) {
   });
 }
 
-const missing = present ? false : "NGINX IS NOT HERE: nobody has shown that a path before a coordinator works. sh browser-test.sh installs it; NGINX names another.";
-if (missing) console.error(`# ${missing}`);
-
-for (const [how, lines] of Object.entries({ "the name that was asked for": "proxy_set_header Host $http_host;", "its own name": "" })) {
-  test(`a fleet and a page take part through nginx below a path, which passes ${how}`, { timeout: 300_000, skip: missing }, async (t) => {
+for (const [name, how, lines] of [
+  ["nginx", "the name that was asked for", "proxy_set_header Host $http_host;"], ["nginx", "its own name", ""], ["caddy", "the name that was asked for", ""],
+]) {
+  const missing = present(name) ? false : `${name.toUpperCase()} IS NOT HERE: nobody has shown that a path before a coordinator works with it. sh browser-test.sh installs it; ${name.toUpperCase()} names another.`;
+  if (missing) console.error(`# ${missing}`);
+  test(`a fleet and a page take part through ${name} below a path, which passes ${how}`, { timeout: 300_000, skip: missing }, async (t) => {
     const port = await freePort(), path = "some/fl";
-    const job = await fleet(t, { serveFlags: ["--url", `http://127.0.0.1:${port}/${path}/`] });
+    const job = await fleet(t, { serveFlags: ["--url", `http://127.0.0.1:${port}/${path}/`, "--trust-proxy", "127.0.0.1"] });
     assert.ok(job.page.startsWith(`http://127.0.0.1:${port}/${path}/#`), job.page);
     const [, upstream] = /listening on (\S+)/.exec(job.server.err);
-    const proxy = await nginx(t, { port, path, upstream, lines });
+    const front = await proxy(t, name, { port, path, upstream, lines });
+    // A trusted proxy's number of a request is taken, where it says whom it asks for; nobody else's is.
+    const numbered = async (base) => (await fetch(`${base}/healthz`, { headers: { "X-Request-Id": "of-the-proxy-1" } })).headers.get("x-request-id");
+    assert.equal(await numbered(`http://127.0.0.1:${port}/${path}`), "of-the-proxy-1");
+    assert.notEqual(await numbered(`http://${upstream}`), "of-the-proxy-1");
     const browser = await open(t, "chrome");
     const opened = await openTab(browser, job.page.replace("/#", "#")); // as somebody types it
     const { tab, faults, requests } = opened;
@@ -51,7 +56,7 @@ for (const [how, lines] of Object.entries({ "the name that was asked for": "prox
     await choose(tab, job.own);
     const edges = job.joinNatives();
     await tab.click("#join");
-    const heard = async () => `${await job.story(tab, "body")}\n${proxy.said()}\n${edges.map((e) => e.err.slice(-300)).join("\n")}`;
+    const heard = async () => `${await job.story(tab, "body")}\n${front.said()}\n${edges.map((e) => e.err.slice(-300)).join("\n")}`;
     await until("the end", async () => /^Finished/.test(await textOf(tab, "#state")), heard, 120_000);
     await until("the model", () => tab.$eval("#trained", (e) => !e.hidden), heard);
     assert.equal((await job.result()).rounds, 2);

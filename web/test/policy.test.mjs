@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { accessible } from "./axe.mjs";
 import { elsewhere, names } from "./browsers.mjs";
 import { choose, fleet, open, openTab, shot, textOf, until } from "./fleet.mjs";
-import { freePort } from "./nginx.mjs";
+import { freePort } from "./proxies.mjs";
 
 test("a job beyond the policy is refused with its reasons, and joined when they are accepted", { timeout: 240_000 }, async (t) => {
   const job = await fleet(t, { rounds: 12, natives: 3, extra: "wire: {uplink: fixed16}\n", nativeFlags: ["--uplinks", "fixed16"] });

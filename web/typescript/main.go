@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/jobs"
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
@@ -32,7 +33,7 @@ import (
 // follows.
 var files = map[string][]any{
 	"src/api.ts": {coordinator.About{}, monitor.Status{}, monitor.PublicStatus{}, monitor.Overview{}, monitor.RoundRecord{}, monitor.Occurrence{},
-		server.Invitation{}, server.FleetPage{}, server.Paused{}, server.Acts{}, server.Added{}, server.Invited{}, store.Invitation{}, store.Operator{},
+		server.Invitation{}, server.FleetPage{}, server.Paused{}, server.Acts{}, server.Added{}, server.Invited{}, server.JobLine{}, jobs.Total{}, store.Invitation{}, store.Operator{},
 		coordinator.Forecast{}, coordinator.Check{}},
 	"edge/src/event.ts":  {edge.Event{}},
 	"edge/src/client.ts": {client.Preview{}, client.Given{}, client.Prediction{}, client.Quote{}, client.Failed},

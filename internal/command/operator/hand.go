@@ -30,7 +30,7 @@ type hand interface {
 
 	Jobs() ([]server.JobLine, error)
 	Submit(store.Hosted) error
-	Steer(name string, want store.Want) error
+	Steer(name string, want store.Want, reason string) error
 	Spending() (server.Ledger, error)
 
 	Close() error

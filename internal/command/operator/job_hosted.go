@@ -90,10 +90,10 @@ func (r *remote) Submit(j store.Hosted) error {
 	return r.ask("POST", []string{"jobs"}, server.Submitted{Name: j.Name, Pool: j.Pool, Priority: j.Priority, File: string(j.File)}, &out)
 }
 
-func (r *remote) Steer(name string, want store.Want) error {
+func (r *remote) Steer(name string, want store.Want, reason string) error {
 	act := map[store.Want]string{store.WantPause: "pause", store.WantRun: "resume", store.WantStop: "stop", store.WantArchive: "archive"}[want]
 	var out struct{}
-	return r.ask("POST", []string{"jobs", name, act}, nil, &out)
+	return r.ask("POST", []string{"jobs", name, act}, map[string]string{"reason": reason}, &out)
 }
 
 var notOfAName = regexp.MustCompile(`[^a-z0-9]+`)
@@ -203,13 +203,14 @@ func jobLine(j server.JobLine) string {
 func jobActCmd(a *command.App, name, short string, want store.Want) *cobra.Command {
 	cmd := &cobra.Command{Use: name + " --dir DIR NAME...", Short: short}
 	with := handFlags(cmd)
+	reason := cmd.Flags().String("reason", "", "kept with your name among the acts")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return command.Usagef("job %s wants a job's name: see starling job list", name)
 		}
 		return with(func(h hand) error {
 			for _, one := range args {
-				if err := h.Steer(one, want); err != nil {
+				if err := h.Steer(one, want, *reason); err != nil {
 					return err
 				}
 				fmt.Fprintf(a.Stderr, "%s: %s\n", one, name)

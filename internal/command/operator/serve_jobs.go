@@ -106,8 +106,8 @@ func (f serveFlags) serveJobs(ctx context.Context, a *command.App, host *jobs.Ho
 	if err != nil {
 		return errors.Join(err, endpoint.Listener.Close())
 	}
-	fmt.Fprintf(a.Stderr, "listening on %s for the jobs of %s\njobs, for operators alone: starling job list --server %s; a job's dashboard: %s\n",
-		endpoint.Listener.Addr(), f.dir, operator.URL, dashboardAddress(operator.URL+"/jobs/NAME", site.AdminToken()))
+	fmt.Fprintf(a.Stderr, "listening on %s for the jobs of %s\njobs, for operators alone: starling job list --server %s; in a browser: %s\n",
+		endpoint.Listener.Addr(), f.dir, operator.URL, dashboardAddress(operator.URL, site.AdminToken()))
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	served := make(chan error, 2)
