@@ -125,7 +125,7 @@ func (c *Coordinator) About() (About, error) {
 
 // heavy says whether the job asks for what a page's light build leaves out.
 func (t *terms) heavy() bool {
-	return t.job.Shard.Hybrid || t.base.Heavy()
+	return t.job.Shard.Hybrid || t.base.Heavy() || t.job.Training.HeldOut > 0
 }
 
 // Announced is the job as devices that enrol are told it, for one that wants to try it

@@ -63,6 +63,9 @@ func (c *client) parseJob(b []byte) (*job, error) {
 	if err := errors.Join(c.cfg.Policy.checkJob(announced), c.checkBase(j)); err != nil {
 		return nil, err
 	}
+	if j.HeldOut > 0 && !scoresOffered {
+		return nil, fmt.Errorf("%w: it scores what devices hold out, which this build of a page does not: load edge-full.wasm", ErrJob)
+	}
 	if c.own != nil && c.own[announced.Base.SHA256] == nil {
 		return nil, fmt.Errorf("%w: the job's is %x, which the one given here is in no form", ErrBase, announced.Base.SHA256)
 	}

@@ -1,9 +1,12 @@
+//go:build !js || full
+
 package edge
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"time"
 
@@ -11,6 +14,10 @@ import (
 	"github.com/starling-fl/starling/internal/uniform"
 	"github.com/starling-fl/starling/task"
 )
+
+// scoresOffered tells whether this build scores what is held out: a page's light build does
+// not, and is not loaded for jobs that ask for it.
+const scoresOffered = true
 
 // HoldOut sets a share of each unit's examples apart, which are scored and never trained on.
 // What is in an example decides, so that it stays apart however a file grows or is sorted, and
@@ -131,4 +138,15 @@ func (s *stopwatch) speed() float64 {
 		return math.NaN()
 	}
 	return float64(s.steps) / s.last.Sub(s.first).Seconds()
+}
+
+// say writes what a unit found behind its symbols and count; nothing of one that found nothing.
+func (u *update) say(behind []int32, said *contract.Said, labels int) error {
+	if said == nil || u.figures.Size() == 0 {
+		return nil
+	}
+	if err := u.figures.Encode(behind, said.Figures(labels), u.rounding); err != nil {
+		return fmt.Errorf("edge: %w", err)
+	}
+	return nil
 }

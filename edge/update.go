@@ -45,10 +45,8 @@ func (u *update) add(delta []float32, weight float64, said *contract.Said, label
 	}
 	behind := u.one[u.lattice.D():]
 	u.count.Encode(behind, encoded.Norm <= u.lattice.Clip())
-	if said != nil && u.figures.Size() > 0 {
-		if err := u.figures.Encode(behind[u.count.Coordinates:], said.Figures(labels), u.rounding); err != nil {
-			return 0, fmt.Errorf("edge: %w", err)
-		}
+	if err := u.say(behind[u.count.Coordinates:], said, labels); err != nil {
+		return 0, err
 	}
 	return encoded.Norm, dp.AddUnit(u.sum, u.one, u.lattice.B2()+u.count.B2()+u.figures.B2())
 }
