@@ -284,7 +284,7 @@ func TestWhatAFolderSpentCountsBeforeItsJobIsOpened(t *testing.T) {
 	f, err := store.OpenFleet(dir)
 	ok(t, err)
 	ok(t, f.Submit(store.Hosted{Name: "old", Folder: ".", File: fileOf(t, tinyJob("old", 3))}))
-	ok(t, errors.Join(f.Steer("old", store.WantPause), f.Close()))
+	ok(t, errors.Join(f.Steer("old", store.WantPause, ""), f.Close()))
 	for range 2 { // a second start takes nothing twice
 		w := open(t, dir, 0)
 		w.becomes("old", store.StatePaused)
