@@ -70,13 +70,15 @@ func labelLoss(of func(f elementary, logits, labels *graph.Node) *graph.Node,
 	}
 }
 
-// rightLabel is 1 where no score is above the right label's, else 0 [n]; logits [n,c], labels [n].
+// rightLabel is 1 where the right label's score is above all others, 0 where another's is, and
+// where k are equally high 1/k, as somebody who guesses among them is right: a head that has
+// learnt nothing scores all alike [n]; logits [n,c], labels [n].
 func rightLabel(logits, labels *graph.Node) *graph.Node {
 	d := logits.Shape().Dimensions
 	class := graph.Iota(logits.Graph(), shapes.Make(dtypes.Int32, d...), 1)
 	hit := graph.ConvertDType(graph.Equal(class, spread(labels, logits)), dtypes.Float32)
-	own := graph.ReduceSum(graph.Mul(hit, logits), -1)
-	return graph.ConvertDType(graph.GreaterOrEqual(own, graph.ReduceMax(logits, -1)), dtypes.Float32)
+	top := graph.ConvertDType(graph.GreaterOrEqual(logits, spread(graph.ReduceMax(logits, -1), logits)), dtypes.Float32)
+	return graph.Div(graph.ReduceSum(graph.Mul(hit, top), -1), graph.ReduceSum(top, -1))
 }
 
 // rightLabels is the share of the classes that logits have on the right side of 0 [n]; both [n,c].
