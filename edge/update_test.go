@@ -64,7 +64,7 @@ func TestWeights(t *testing.T) {
 		ok(t, err)
 		l, err := quant.NewLattice(scheme, 4, 1, [32]byte{1})
 		ok(t, err)
-		if _, err := newUpdate(l, dp.CountCode{}, rand.NewChaCha8([32]byte{})).add(make([]float32, 4), weight); err == nil {
+		if _, err := newUpdate(l, dp.CountCode{}, dp.FigureCode{}, rand.NewChaCha8([32]byte{})).add(make([]float32, 4), weight, nil, 0); err == nil {
 			t.Errorf("an update of weight %v", weight)
 		}
 	}

@@ -13,14 +13,14 @@ import (
 // Places in the arrays of section 6 that an attack looks at or changes.
 const (
 	JobName, JobBase, JobRankMin, JobRankMax        = 1, 4, 5, 6
-	JobBatch, JobOptimizer, JobRounds, JobUplink    = 17, 18, 20, 21
+	JobBatch, JobOptimizer, JobRounds, JobUplink    = 17, 18, 21, 22
 	JobSequence                                     = 16
-	JobShardMax, JobShardFloor, JobCorrupt, JobBits = 24, 25, 26, 27
-	JobSemiHonest, JobHybrid, JobIdentified, JobKey = 28, 29, 30, 31
-	JobPrivacy, JobDeadlines, JobRecipe             = 32, 33, 34
-	JobProviders, JobProviderRate, JobLog           = 22, 23, 35
-	JobPublished, JobDealt                          = 36, 37
-	JobHeldOut, JobScored                           = 38, 39 // the last
+	JobShardMax, JobShardFloor, JobCorrupt, JobBits = 25, 26, 27, 28
+	JobSemiHonest, JobHybrid, JobIdentified, JobKey = 29, 30, 31, 32
+	JobPrivacy, JobDeadlines, JobRecipe             = 33, 34, 35
+	JobProviders, JobProviderRate, JobLog           = 23, 24, 36
+	JobPublished, JobDealt                          = 37, 38
+	JobHeldOut, JobScored                           = 39, 40 // the last
 
 	PlanTask, PlanRound, PlanRank, PlanValues, PlanClip = 0, 1, 3, 4, 8
 	PlanVersion, PlanSeed, PlanSlice, PlanRotation      = 2, 5, 6, 7
