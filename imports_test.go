@@ -91,6 +91,7 @@ internal/progress: coordinator/monitor evaluate/metric internal/terminal job
 internal/qrcode:
 internal/spent: coordinator/store dp internal/command
 internal/strict:
+internal/postgrestest:
 internal/realdata:
 internal/sim: coordinator coordinator/monitor coordinator/server dataset edge internal/wire
 internal/tiny: model tokenizer
@@ -272,7 +273,7 @@ func TestImportTable(t *testing.T) {
 // A device's program is small: it links no coordinator or simulation, no store, queue or plots.
 func TestTheEdgeLinksNoServer(t *testing.T) {
 	not := []string{module + "coordinator", module + "simulate", module + "lab", module + "web", "github.com/nats-io/",
-		"modernc.org/", "database/sql", "gonum.org/v1/plot", "codeberg.org/go-fonts/", "github.com/gomlx/go-xla", "net/http/pprof"}
+		"modernc.org/", "github.com/jackc/", "database/sql", "gonum.org/v1/plot", "codeberg.org/go-fonts/", "github.com/gomlx/go-xla", "net/http/pprof"}
 	for _, dep := range list(t)["cmd/starling-edge"].Deps {
 		for _, prefix := range not {
 			if strings.HasPrefix(dep, prefix) {

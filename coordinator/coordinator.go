@@ -200,10 +200,11 @@ func New(cfg Config) (*Coordinator, error) {
 		return nil, err
 	}
 	c.slots.Limit = c.MostConnections()
-	c.store, err = store.Open(cfg.Dir, store.Options{
-		Task: t.job.Name, Job: digest, Terms: kept, NotPrivate: !c.private(), MaxIdentities: most, Delta: t.budget.Delta, Hosted: cfg.Host != nil,
-	})
-	if err != nil {
+	opt := store.Options{Task: t.job.Name, Job: digest, Terms: kept, NotPrivate: !c.private(), MaxIdentities: most, Delta: t.budget.Delta}
+	if cfg.Host != nil {
+		opt.Hosted, opt.Fence = true, cfg.Host.Fence()
+	}
+	if c.store, err = store.Open(cfg.Dir, opt); err != nil {
 		return nil, err
 	}
 	if err := c.resume(); err != nil {

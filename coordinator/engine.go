@@ -9,6 +9,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
+	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
@@ -69,12 +70,25 @@ func (c *Coordinator) post(ctx context.Context, ev event) bool {
 // store fails. It tells the devices and returns; call it once.
 func (c *Coordinator) Run(ctx context.Context) error {
 	c.started = time.Now()
+	ctx, deposed := context.WithCancelCause(ctx)
+	defer deposed(nil)
+	c.beside.Go(func() {
+		select {
+		case <-c.store.Lost():
+			deposed(store.ErrFenced)
+		case <-ctx.Done():
+		}
+	})
 	// What runs beside the engine ends with it.
 	evalCtx, cancel := context.WithCancel(ctx)
 	c.evalCtx = evalCtx
 	err := c.rounds(ctx)
+	if errors.Is(context.Cause(ctx), store.ErrFenced) {
+		err = errors.Join(store.ErrFenced, err)
+	}
 	c.stop(err)
 	cancel()
+	deposed(nil)
 	c.evaluations.Wait()
 	c.beside.Wait()
 	c.accounts.work.Wait()

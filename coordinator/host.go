@@ -15,6 +15,8 @@ var ErrStopped = errors.New("coordinator: the job was stopped")
 // what is held against whom, whose turn it is, and what the fleet may spend. The engine and
 // sessions call it; it must answer soon, and from whichever goroutine.
 type Host interface {
+	// Fence is what the fleet's store is written under: who has lost it opens no job either.
+	Fence() string
 	// Secret is what a device shows to enrol that was not invited by name.
 	Secret() []byte
 	// SecretsFor are the secrets of invitations with which an identity may show up.

@@ -176,6 +176,8 @@ func (h *Host) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
+		case <-h.store.Lost():
+			err = store.ErrFenced
 		case <-h.kicked:
 			h.mu.Lock()
 			for _, s := range h.seats {
@@ -333,6 +335,9 @@ func (h *Host) note(e ended) error {
 	h.open[e.name].over = true
 	if e.cut {
 		return nil
+	}
+	if errors.Is(e.err, store.ErrFenced) || errors.Is(e.err, store.ErrAway) {
+		return e.err // nothing is wrong with the job
 	}
 	state, reason := store.StateFinished, "its rounds are made"
 	switch {

@@ -40,6 +40,8 @@ func (s *seat) wake() {
 	}
 }
 
+func (s *seat) Fence() string { return s.h.store.Fence() }
+
 func (s *seat) Secret() []byte { return s.h.secret }
 
 func (s *seat) SecretsFor(id [32]byte) ([]store.InvitationSecret, error) {

@@ -22,15 +22,16 @@ func (s *Store) Agent(key [32]byte, said string) error {
 	if len(said) > MaxAgent {
 		return fmt.Errorf("store: an agent of %d bytes, limit %d", len(said), MaxAgent)
 	}
+	said = plain(said)
 	var was string
-	switch err := s.db.QueryRow(`SELECT said FROM agent WHERE key = ?`, key[:]).Scan(&was); {
+	switch err := s.db.QueryRow(`SELECT said FROM agent WHERE key = $1`, key[:]).Scan(&was); {
 	case err == nil && was == said:
 		return nil
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return prefixed(err)
 	}
 	return s.tx(func(tx *sql.Tx) error {
-		_, err := tx.Exec(`INSERT INTO agent (key, said) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET said = excluded.said`, key[:], said)
+		_, err := tx.Exec(`INSERT INTO agent (key, said) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET said = excluded.said`, key[:], said)
 		return err
 	})
 }
@@ -66,7 +67,7 @@ var seenWithin = []struct {
 // Summary counts the fleet.
 func (f *Fleet) Summary() (Summary, error) {
 	var s Summary
-	err := f.db.QueryRow(`SELECT count(*), coalesce(sum(excluded <> ''), 0), (SELECT count(DISTINCT key) FROM strike), (SELECT count(*) FROM declined)
+	err := f.db.QueryRow(`SELECT count(*), count(*) FILTER (WHERE excluded <> ''), (SELECT count(DISTINCT key) FROM strike), (SELECT count(*) FROM declined)
 		FROM identity`).Scan(&s.Enrolled, &s.Excluded, &s.Struck, &s.Declining)
 	if err != nil {
 		return s, prefixed(err)
@@ -83,7 +84,7 @@ func (f *Fleet) seen(enrolled int) ([]Group, error) {
 	counted, now := 0, f.now()
 	for _, class := range seenWithin {
 		var n int
-		if err := f.db.QueryRow(`SELECT count(*) FROM identity WHERE seen > ?`, now.Add(-class.ago).Unix()).Scan(&n); err != nil {
+		if err := f.db.QueryRow(`SELECT count(*) FROM identity WHERE seen > $1`, now.Add(-class.ago).Unix()).Scan(&n); err != nil {
 			return nil, prefixed(err)
 		}
 		out = append(out, Group{class.name, n - counted})

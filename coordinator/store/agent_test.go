@@ -11,7 +11,7 @@ import (
 
 // TestSummary: devices are counted by what they call themselves and by when they were seen, each once.
 func TestSummary(t *testing.T) {
-	dir := t.TempDir()
+	dir := folder(t)
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	s, err := Open(dir, Options{Task: "t", Now: func() time.Time { return now }})
 	ok(t, err)

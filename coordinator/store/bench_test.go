@@ -16,12 +16,12 @@ func BenchmarkEnrol(b *testing.B) {
 		b.Run(fmt.Sprintf("enrolled=%d", n), func(b *testing.B) {
 			opt := options()
 			opt.MaxIdentities = 1 << 40
-			s, err := Open(b.TempDir(), opt)
+			s, err := Open(folder(b), opt)
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer s.Close()
-			if _, err := s.db.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+			if _, err := s.db.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
 				INSERT INTO identity (key, at) SELECT randomblob(32), 0 FROM n`, n); err != nil {
 				b.Fatal(err)
 			}

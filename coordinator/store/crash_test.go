@@ -47,7 +47,7 @@ func copyFolder(t *testing.T, from, to string) {
 // verify, hold all that was acknowledged before the image, charge a round whose
 // intent was acknowledged, and hold at most the one transaction under way.
 func TestCrashAtEveryPoint(t *testing.T) {
-	dir, images := t.TempDir(), t.TempDir()
+	dir, images := folder(t), t.TempDir()
 	type image struct {
 		dir, point string
 		charged    int // entries acknowledged
@@ -153,7 +153,7 @@ func TestMain(m *testing.M) {
 		victim(dir)
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(both(m))
 }
 
 // victim commits rounds for ever and prints what is acknowledged.
@@ -189,7 +189,7 @@ func victim(dir string) {
 
 // TestKill kills a real process with SIGKILL at arbitrary moments.
 func TestKill(t *testing.T) {
-	dir := t.TempDir()
+	dir := folder(t)
 	var entries int
 	for run := range 6 {
 		cmd := exec.CommandContext(watchdog.Context(t), os.Args[0])

@@ -20,8 +20,8 @@ func (s *Store) Declined(round uint64, by map[[32]byte]uint16) error {
 		return nil
 	}
 	return s.tx(func(tx *sql.Tx) error {
-		put, err := tx.Prepare(`INSERT INTO declined (key, round, rounds, code) VALUES (?, ?, 1, ?)
-			ON CONFLICT (key) DO UPDATE SET round = excluded.round, rounds = rounds + 1, code = excluded.code`)
+		put, err := tx.Prepare(`INSERT INTO declined (key, round, rounds, code) VALUES ($1, $2, 1, $3)
+			ON CONFLICT (key) DO UPDATE SET round = excluded.round, rounds = declined.rounds + 1, code = excluded.code`)
 		if err != nil {
 			return err
 		}

@@ -87,7 +87,7 @@ func (s *Store) enrol(all []*enrolment) {
 	err := s.tx(func(tx *sql.Tx) error {
 		var into *appending
 		for _, r := range all {
-			r.added = false
+			r.added, r.err = false, nil
 			err := s.enrolOne(tx, r, &into)
 			switch {
 			case errors.Is(err, ErrExcluded), errors.Is(err, ErrFull), errors.Is(err, ErrInvitation), errors.Is(err, ErrPool):
@@ -114,19 +114,19 @@ func (s *Store) enrolOne(tx *sql.Tx, r *enrolment, into **appending) error {
 	}
 	var seen int64
 	var excluded string
-	switch err := tx.QueryRow(`SELECT seen, excluded FROM identity WHERE key = ?`, r.key[:]).Scan(&seen, &excluded); {
+	switch err := tx.QueryRow(`SELECT seen, excluded FROM identity WHERE key = $1`, r.key[:]).Scan(&seen, &excluded); {
 	case err == nil && excluded != "":
 		return fmt.Errorf("%w: %s", ErrExcluded, excluded)
 	case err == nil:
 		if now-seen < int64(seenEvery.Seconds()) {
 			return r.join(tx)
 		}
-		_, err := tx.Exec(`UPDATE identity SET seen = ? WHERE key = ?`, now, r.key[:])
+		_, err := tx.Exec(`UPDATE identity SET seen = $1 WHERE key = $2`, now, r.key[:])
 		return errors.Join(err, r.join(tx))
 	case !errors.Is(err, sql.ErrNoRows):
 		return err
 	}
-	// SQLite numbers identities 1, 2, ...: the last number is how many were ever
+	// Identities are numbered 1, 2, ...: the last number is how many were ever
 	// enrolled, at the cost of one look-up instead of a walk over the table. One that
 	// was forgotten counts on, so that the limit is stricter, never laxer.
 	var count int
@@ -137,7 +137,7 @@ func (s *Store) enrolOne(tx *sql.Tx, r *enrolment, into **appending) error {
 		return fmt.Errorf("%w: the limit is %d", ErrFull, s.opt.MaxIdentities)
 	}
 	if r.invitation != 0 {
-		res, err := tx.Exec(`UPDATE invitation SET used = used + 1 WHERE id = ? AND used < uses AND expires > ? AND revoked = 0`, r.invitation, now)
+		res, err := tx.Exec(`UPDATE invitation SET used = used + 1 WHERE id = $1 AND used < uses AND expires > $2 AND revoked = 0`, r.invitation, now)
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (s *Store) enrolOne(tx *sql.Tx, r *enrolment, into **appending) error {
 			return errors.Join(err, ErrInvitation)
 		}
 	}
-	if _, err := tx.Exec(`INSERT INTO identity (key, at, seen, invitation) VALUES (?, ?, ?, ?)`, r.key[:], now, now, r.invitation); err != nil {
+	if _, err := tx.Exec(`INSERT INTO identity (id, key, at, seen, invitation) VALUES (`+next("identity")+`, $1, $2, $3, $4)`, r.key[:], now, now, r.invitation); err != nil {
 		return err
 	}
 	if *into == nil {
@@ -164,7 +164,7 @@ func (s *Store) enrolOne(tx *sql.Tx, r *enrolment, into **appending) error {
 // Knows reports whether an identity is enrolled.
 func (s *Store) Knows(key [32]byte) (bool, error) {
 	var n int
-	err := s.db.QueryRow(`SELECT count(*) FROM identity WHERE key = ?`, key[:]).Scan(&n)
+	err := s.db.QueryRow(`SELECT count(*) FROM identity WHERE key = $1`, key[:]).Scan(&n)
 	return n > 0, ended(err)
 }
 
@@ -177,13 +177,13 @@ type InvitationSecret struct {
 // SecretsFor returns the secrets with which an identity may show up: that of the
 // invitation it was enrolled by, or, of one that is new, all that are still good.
 func (s *Store) SecretsFor(key [32]byte) ([]InvitationSecret, error) {
-	query, args := `SELECT id, secret FROM invitation WHERE used < uses AND expires > ? AND revoked = 0`, []any{s.opt.Now().Unix()}
+	query, args := `SELECT id, secret FROM invitation WHERE used < uses AND expires > $1 AND revoked = 0`, []any{s.opt.Now().Unix()}
 	var invitation int64
-	switch err := s.db.QueryRow(`SELECT invitation FROM identity WHERE key = ?`, key[:]).Scan(&invitation); {
+	switch err := s.db.QueryRow(`SELECT invitation FROM identity WHERE key = $1`, key[:]).Scan(&invitation); {
 	case err == nil && invitation == 0:
 		return nil, nil
 	case err == nil:
-		query, args = `SELECT id, secret FROM invitation WHERE id = ?`, []any{invitation}
+		query, args = `SELECT id, secret FROM invitation WHERE id = $1`, []any{invitation}
 	case !errors.Is(err, sql.ErrNoRows):
 		return nil, prefixed(err)
 	}
@@ -210,21 +210,21 @@ func (s *Store) Strike(key [32]byte, round uint64, reason string, exclude bool) 
 }
 
 func (s *Store) strike(tx *sql.Tx, key [32]byte, round uint64, reason string, out bool) error {
-	if _, err := tx.Exec(`INSERT INTO strike (key, round, at, reason) VALUES (?, ?, ?, ?)`, key[:], round, s.opt.Now().Unix(), reason); err != nil || !out {
+	if _, err := tx.Exec(`INSERT INTO strike (id, key, round, at, reason) VALUES (`+next("strike")+`, $1, $2, $3, $4)`, key[:], round, s.opt.Now().Unix(), plain(reason)); err != nil || !out {
 		return err
 	}
 	return exclude(tx, key, reason)
 }
 
 func exclude(tx *sql.Tx, key [32]byte, reason string) error {
-	_, err := tx.Exec(`UPDATE identity SET excluded = ? WHERE key = ? AND excluded = ''`, reason, key[:])
+	_, err := tx.Exec(`UPDATE identity SET excluded = $1 WHERE key = $2 AND excluded = ''`, plain(reason), key[:])
 	return err
 }
 
 // Out returns the identities that are in no draw: those excluded, with the reason,
 // and those that were not seen since a time, with none.
 func (s *Store) Out(since time.Time) (map[[32]byte]string, error) {
-	rows, err := s.db.Query(`SELECT key, excluded FROM identity WHERE excluded <> '' OR seen < ?`, since.Unix())
+	rows, err := s.db.Query(`SELECT key, excluded FROM identity WHERE excluded <> '' OR seen < $1`, since.Unix())
 	if err != nil {
 		return nil, prefixed(err)
 	}
@@ -279,7 +279,7 @@ func (s *Store) Dropouts() (string, error) { return s.kept("dropouts") }
 func (s *Store) Check() error { return s.keep("checked", s.opt.Now().UTC().Format(time.RFC3339)) }
 
 func (s *Store) keep(name, text string) error {
-	return s.tx(func(tx *sql.Tx) error { return setMeta(tx, name, text) })
+	return s.tx(func(tx *sql.Tx) error { return setMeta(tx, name, plain(text)) })
 }
 
 func (s *Store) kept(name string) (string, error) {

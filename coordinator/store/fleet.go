@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +15,7 @@ import (
 // that may be running in it: that one looks at each session and before each round.
 // Safe for concurrent use.
 type Fleet struct {
-	db  *sql.DB
+	db  *database
 	now func() time.Time
 	by  string // who acts; "": ByFolder
 
@@ -38,31 +36,36 @@ const (
 // OpenFleet opens a folder in which a coordinator has run, or a server with several jobs,
 // whose fleet it is then; ErrNoStore where none has.
 func OpenFleet(dir string) (*Fleet, error) {
-	path := filepath.Join(dir, FileName)
-	if IsShared(dir) {
-		path = filepath.Join(dir, FleetFolder, FileName)
-	}
-	if _, err := os.Stat(path); err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("%w: %s; start serve with it first", ErrNoStore, dir)
-		}
-		return nil, fmt.Errorf("store: %w", err)
-	}
-	db, err := sql.Open("sqlite", dsn(path, "mode=rw&_pragma=busy_timeout(5000)&_pragma=synchronous(FULL)&_txlock=immediate"))
+	p, err := placeOf(dir)
 	if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
+		return nil, err
 	}
-	db.SetMaxOpenConns(1)
+	is, err := p.below(FleetFolder).exists()
+	if is {
+		p = p.below(FleetFolder)
+	} else if err == nil {
+		is, err = p.exists()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !is {
+		return nil, fmt.Errorf("%w: %s; start serve with it first", ErrNoStore, dir)
+	}
+	db, err := p.open(beside)
+	if err != nil {
+		return nil, err
+	}
 	f := &Fleet{db: db, now: time.Now}
 	v, err := getMeta(db, "schema")
 	if err != nil {
-		err = fmt.Errorf("%s: %w", path, err)
+		err = fmt.Errorf("%s: %w", p, err)
 	}
-	if err == nil { // of an older program's store
+	if err == nil && !db.postgres { // of an older program's store
 		_, err = db.Exec(declinedSchema + operatorSchema + agentSchema + hostedSchema)
 	}
 	if err == nil && v != schemaVersion {
-		err = fmt.Errorf("%s has schema %q, not %s: start serve with it once", path, v, schemaVersion)
+		err = fmt.Errorf("%s has schema %q, not %s: start serve with it once", p, v, schemaVersion)
 	}
 	if err != nil {
 		return nil, errors.Join(prefixed(err), db.Close())
@@ -125,12 +128,12 @@ func (f *Fleet) change(act, prefix string, statement func(tx *sql.Tx, key []byte
 	if len(prefix) < 8 || len(prefix) > 64 || strings.Trim(prefix, "0123456789abcdef") != "" {
 		return "", fmt.Errorf("%w: %q is not 8 to 64 hexadecimal digits of an identity", ErrUnknown, prefix)
 	}
-	tx, err := f.db.Begin()
+	tx, err := f.db.begin()
 	if err != nil {
 		return "", prefixed(err)
 	}
 	defer tx.Rollback()
-	rows, err := tx.Query(`SELECT key FROM identity WHERE lower(hex(key)) LIKE ? LIMIT 2`, prefix+"%")
+	rows, err := tx.Query(`SELECT key FROM identity WHERE lower(hex(key)) LIKE $1 LIMIT 2`, prefix+"%")
 	if err != nil {
 		return "", prefixed(err)
 	}
@@ -171,7 +174,7 @@ func (f *Fleet) Ban(prefix, reason string) (identity string, err error) {
 		return "", fmt.Errorf("%w: a reason of %d bytes, limit %d", ErrAsked, len(reason), MaxNote)
 	}
 	return f.change("ban", prefix, func(tx *sql.Tx, key []byte) error {
-		_, err := tx.Exec(`UPDATE identity SET excluded = ? WHERE key = ?`, reason, key)
+		_, err := tx.Exec(`UPDATE identity SET excluded = $1 WHERE key = $2`, reason, key)
 		return err
 	})
 }
@@ -179,9 +182,9 @@ func (f *Fleet) Ban(prefix, reason string) (identity string, err error) {
 // Pardon takes a device in again, and its strikes away.
 func (f *Fleet) Pardon(prefix string) (identity string, err error) {
 	return f.change("pardon", prefix, func(tx *sql.Tx, key []byte) error {
-		_, err := tx.Exec(`UPDATE identity SET excluded = '' WHERE key = ?`, key)
+		_, err := tx.Exec(`UPDATE identity SET excluded = '' WHERE key = $1`, key)
 		if err == nil {
-			_, err = tx.Exec(`DELETE FROM strike WHERE key = ?`, key)
+			_, err = tx.Exec(`DELETE FROM strike WHERE key = $1`, key)
 		}
 		return err
 	})
@@ -191,7 +194,7 @@ func (f *Fleet) Pardon(prefix string) (identity string, err error) {
 // have not come yet, until it comes again. To keep it out, Ban it.
 func (f *Fleet) Forget(prefix string) (identity string, err error) {
 	return f.change("forget", prefix, func(tx *sql.Tx, key []byte) error {
-		_, err := tx.Exec(`UPDATE identity SET seen = 0 WHERE key = ?`, key)
+		_, err := tx.Exec(`UPDATE identity SET seen = 0 WHERE key = $1`, key)
 		return err
 	})
 }
@@ -220,24 +223,20 @@ func (f *Fleet) Invite(note string, uses int, life time.Duration) (Invitation, [
 	}
 	secret := make([]byte, 32)
 	rand.Read(secret) // ends the program where the system has no randomness
-	tx, err := f.db.Begin()
+	tx, err := f.db.begin()
 	if err != nil {
 		return i, nil, prefixed(err)
 	}
 	defer tx.Rollback()
 	var good int
-	if err := tx.QueryRow(`SELECT count(*) FROM invitation WHERE used < uses AND expires > ? AND revoked = 0`, now.Unix()).Scan(&good); err != nil {
+	if err := tx.QueryRow(`SELECT count(*) FROM invitation WHERE used < uses AND expires > $1 AND revoked = 0`, now.Unix()).Scan(&good); err != nil {
 		return i, nil, prefixed(err)
 	}
 	if good >= MaxInvitations {
 		return i, nil, fmt.Errorf("%w: %d invitations are open, limit %d; revoke some", ErrFull, good, MaxInvitations)
 	}
-	res, err := tx.Exec(`INSERT INTO invitation (secret, note, uses, expires, at) VALUES (?, ?, ?, ?, ?)`,
-		secret, note, uses, i.Expires.Unix(), now.Unix())
-	if err != nil {
-		return i, nil, prefixed(err)
-	}
-	if i.ID, err = res.LastInsertId(); err != nil {
+	if err := tx.QueryRow(`INSERT INTO invitation (id, secret, note, uses, expires, at) VALUES (`+next("invitation")+`, $1, $2, $3, $4, $5) RETURNING id`,
+		secret, note, uses, i.Expires.Unix(), now.Unix()).Scan(&i.ID); err != nil {
 		return i, nil, prefixed(err)
 	}
 	if err := f.note(tx, "invite", fmt.Sprintf("invitation %d, %d devices", i.ID, uses)); err != nil {
@@ -269,7 +268,7 @@ func (f *Fleet) Invitations() ([]Invitation, error) {
 // Revoke ends an invitation: nobody enrols by it any more. Who has, stays.
 func (f *Fleet) Revoke(id int64) error {
 	return f.acting("revoke invitation", strconv.FormatInt(id, 10), func(tx *sql.Tx) error {
-		res, err := tx.Exec(`UPDATE invitation SET revoked = 1 WHERE id = ?`, id)
+		res, err := tx.Exec(`UPDATE invitation SET revoked = 1 WHERE id = $1`, id)
 		if err != nil {
 			return err
 		}

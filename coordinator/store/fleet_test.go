@@ -18,7 +18,7 @@ func key(n byte) [32]byte { return [32]byte{n, 0xab, 0xcd, 0xef} }
 // TestHostileInvitation: an invitation lets in as many new devices as it has uses,
 // until it expires or is revoked, and who has enrolled by it comes back.
 func TestHostileInvitation(t *testing.T) {
-	dir, now := t.TempDir(), time.Unix(1e9, 0)
+	dir, now := folder(t), time.Unix(1e9, 0)
 	opt := options()
 	opt.Now = func() time.Time { return now }
 	s, err := Open(dir, opt)
@@ -83,7 +83,7 @@ func TestHostileInvitation(t *testing.T) {
 // TestHostileDeviceStaysOut: an exclusion is kept, a pardon ends it, and who was
 // not seen for long is in no draw until it comes again.
 func TestHostileDeviceStaysOut(t *testing.T) {
-	dir, now := t.TempDir(), time.Unix(1e9, 0)
+	dir, now := folder(t), time.Unix(1e9, 0)
 	opt := options()
 	opt.Now = func() time.Time { return now }
 	s, err := Open(dir, opt)
@@ -143,7 +143,7 @@ func TestHostileDeviceStaysOut(t *testing.T) {
 	if err != nil || len(devices) != 3 || devices[1].Excluded != "" || devices[1].Strikes != 0 || devices[2].Excluded == "" || devices[2].Strikes != 1 {
 		t.Errorf("%+v, %v", devices, err)
 	}
-	if _, err := OpenFleet(t.TempDir()); !errors.Is(err, ErrNoStore) {
+	if _, err := OpenFleet(folder(t)); !errors.Is(err, ErrNoStore) {
 		t.Errorf("a folder without a store: %v", err)
 	}
 }
@@ -154,7 +154,7 @@ func TestHostileReaderOfTheFolder(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no modes")
 	}
-	dir := filepath.Join(t.TempDir(), "state")
+	dir := filepath.Join(folder(t), "state")
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestHostileEditOfThePromise(t *testing.T) {
 		`UPDATE meta SET value = 'true' WHERE key = 'private'`, `UPDATE meta SET value = '0.5' WHERE key = 'delta'`,
 		`UPDATE meta SET value = 'another' WHERE key = 'task'`, `DELETE FROM meta WHERE key = 'promise'`,
 	} {
-		dir, opt := t.TempDir(), options()
+		dir, opt := folder(t), options()
 		opt.NotPrivate = true
 		s, err := Open(dir, opt)
 		if err != nil {
@@ -221,7 +221,7 @@ func TestHostileEditOfThePromise(t *testing.T) {
 // generator is never shown as private, whatever its file says of itself.
 func TestHostileSeededRun(t *testing.T) {
 	for generator, private := range map[string]bool{"crypto/rand": true, "injected": false, "": false} {
-		dir := t.TempDir()
+		dir := folder(t)
 		s := open(t, dir)
 		cert := dp.Certificate{Method: dp.MethodPoisson, Generator: generator, Rate: 1, Population: 24}
 		id, err := s.BeginRound(Round{Rank: 1, Certificate: cert})

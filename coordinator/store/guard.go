@@ -25,7 +25,7 @@ func guard(dir string) error {
 			return fmt.Errorf("%w: folder %s has mode %04o and cannot be closed: %w", ErrMode, dir, info.Mode().Perm(), err)
 		}
 	}
-	for _, name := range []string{FileName, FileName + "-wal", FileName + "-shm", "lock", "tls.pem"} {
+	for _, name := range []string{FileName, FileName + "-wal", FileName + "-shm", "lock", "tls.pem", URLFile} {
 		path := filepath.Join(dir, name)
 		info, err := os.Lstat(path)
 		switch {

@@ -13,10 +13,10 @@ const MaxHistory = 2000
 // Remember keeps a line about a round that is over, in place of an earlier one.
 func (s *Store) Remember(round uint64, body []byte) error {
 	return s.tx(func(tx *sql.Tx) error {
-		if _, err := tx.Exec(`INSERT OR REPLACE INTO history (round, body) VALUES (?, ?)`, round, body); err != nil {
+		if _, err := tx.Exec(`INSERT INTO history (round, body) VALUES ($1, $2) ON CONFLICT (round) DO UPDATE SET body = excluded.body`, round, body); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`DELETE FROM history WHERE round <= (SELECT max(round) FROM history) - ?`, MaxHistory)
+		_, err := tx.Exec(`DELETE FROM history WHERE round <= (SELECT max(round) FROM history) - $1`, MaxHistory)
 		return err
 	})
 }

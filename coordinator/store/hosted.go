@@ -111,14 +111,22 @@ func OpenShared(dir string) (*Store, error) {
 	sum := sha256.Sum256([]byte("starling/1 fleet"))
 	shared := filepath.Join(dir, FleetFolder)
 	opt := Options{Task: FleetFolder, Job: sum, MaxIdentities: 10_000_000, NotPrivate: true}
-	if IsShared(dir) {
-		return Open(shared, opt)
+	p, err := placeOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	is, err := p.below(FleetFolder).exists()
+	if err != nil {
+		return nil, err
 	}
 	alone := filepath.Join(dir, FileName)
-	if _, err := os.Stat(alone); errors.Is(err, os.ErrNotExist) {
+	if was, err := p.exists(); err != nil {
+		return nil, err
+	} else if is || !was {
 		return Open(shared, opt)
-	} else if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
+	}
+	if p.server != "" {
+		return nil, fmt.Errorf("%w: one job ran in %s, and only a folder's becomes a server's: give a server of several another schema", ErrAsked, p)
 	}
 	// Nobody may change what is copied meanwhile.
 	lock, err := lockFolder(filepath.Join(dir, "lock"))
@@ -152,14 +160,17 @@ func OpenShared(dir string) (*Store, error) {
 }
 
 // IsShared says whether a folder is a server's, with a fleet that jobs share.
-func IsShared(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, FleetFolder, FileName))
-	return err == nil
+func IsShared(dir string) (bool, error) {
+	p, err := placeOf(dir)
+	if err != nil {
+		return false, err
+	}
+	return p.below(FleetFolder).exists()
 }
 
 // takeOver copies what is a fleet's from the store of one job.
 func (s *Store) takeOver(path string) error {
-	if _, err := s.db.Exec(`ATTACH ? AS alone`, dsn(path, "mode=ro")); err != nil {
+	if _, err := s.db.Exec(`ATTACH $1 AS alone`, dsn(path, "mode=ro")); err != nil {
 		return prefixed(err)
 	}
 	err := s.tx(func(tx *sql.Tx) error {
@@ -203,7 +214,7 @@ func (f *Fleet) Submit(j Hosted) error {
 	}
 	return f.acting("submit job", fmt.Sprintf("%s, pool %s, priority %d", j.Name, j.Pool, j.Priority), func(tx *sql.Tx) error {
 		var all, taken int
-		if err := tx.QueryRow(`SELECT count(*), coalesce(sum(name = ? OR folder = ?), 0) FROM hosted`, j.Name, j.Folder).Scan(&all, &taken); err != nil {
+		if err := tx.QueryRow(`SELECT count(*), count(*) FILTER (WHERE name = $1 OR folder = $2) FROM hosted`, j.Name, j.Folder).Scan(&all, &taken); err != nil {
 			return err
 		}
 		if taken > 0 {
@@ -216,11 +227,11 @@ func (f *Fleet) Submit(j Hosted) error {
 			if all > 0 {
 				return fmt.Errorf("%w: others were submitted before the job that ran in the folder: it is of the pool %s, as its devices are", ErrAsked, EveryPool)
 			}
-			if _, err := tx.Exec(`UPDATE member SET pool = ?`, j.Pool); err != nil {
+			if _, err := tx.Exec(`UPDATE member SET pool = $1`, j.Pool); err != nil {
 				return err
 			}
 		}
-		_, err := tx.Exec(`INSERT INTO hosted (name, folder, pool, priority, file, want, state, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		_, err := tx.Exec(`INSERT INTO hosted (id, name, folder, pool, priority, file, want, state, at) VALUES (`+next("hosted")+`, $1, $2, $3, $4, $5, $6, $7, $8)`,
 			j.Name, j.Folder, j.Pool, j.Priority, j.File, WantRun, StateQueued, f.now().Unix())
 		return err
 	})
@@ -268,7 +279,7 @@ func (f *Fleet) Steer(name string, want Want, reason string) error {
 	return f.acting(act, subject, func(tx *sql.Tx) error {
 		var now Want
 		var state State
-		err := tx.QueryRow(`SELECT want, state FROM hosted WHERE name = ?`, name).Scan(&now, &state)
+		err := tx.QueryRow(`SELECT want, state FROM hosted WHERE name = $1`, name).Scan(&now, &state)
 		if errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("%w: job %.70q", ErrUnknown, name)
 		}
@@ -290,7 +301,7 @@ func (f *Fleet) Steer(name string, want Want, reason string) error {
 		if want == WantRun && state == StateFailed {
 			state = StateQueued
 		}
-		_, err = tx.Exec(`UPDATE hosted SET want = ?, state = ? WHERE name = ?`, want, state, name)
+		_, err = tx.Exec(`UPDATE hosted SET want = $1, state = $2 WHERE name = $3`, want, state, name)
 		return err
 	})
 }
@@ -298,7 +309,7 @@ func (f *Fleet) Steer(name string, want Want, reason string) error {
 // NoteState keeps what has become of a job.
 func (s *Store) NoteState(name string, state State, reason string) error {
 	return s.tx(func(tx *sql.Tx) error {
-		_, err := tx.Exec(`UPDATE hosted SET state = ?, reason = ? WHERE name = ?`, state, reason[:min(len(reason), 1000)], name)
+		_, err := tx.Exec(`UPDATE hosted SET state = $1, reason = $2 WHERE name = $3`, state, plain(reason[:min(len(reason), 1000)]), name)
 		return err
 	})
 }
@@ -309,7 +320,7 @@ func (r *enrolment) mayJoin(tx *sql.Tx) error {
 		return nil
 	}
 	var in string
-	err := tx.QueryRow(`SELECT pool FROM member WHERE key = ?`, r.key[:]).Scan(&in)
+	err := tx.QueryRow(`SELECT pool FROM member WHERE key = $1`, r.key[:]).Scan(&in)
 	switch {
 	case errors.Is(err, sql.ErrNoRows), err == nil && in == r.pool:
 		return nil
@@ -324,7 +335,7 @@ func (r *enrolment) join(tx *sql.Tx) error {
 	if r.pool == "" {
 		return nil
 	}
-	_, err := tx.Exec(`INSERT INTO member (key, pool) VALUES (?, ?) ON CONFLICT DO NOTHING`, r.key[:], r.pool)
+	_, err := tx.Exec(`INSERT INTO member (key, pool) VALUES ($1, $2) ON CONFLICT DO NOTHING`, r.key[:], r.pool)
 	return err
 }
 
@@ -335,14 +346,14 @@ func (s *Store) StrikeIn(job string, key [32]byte, round uint64, reason string, 
 	reason = job + ": " + reason
 	err = s.tx(func(tx *sql.Tx) error {
 		var id uint64
-		if err := tx.QueryRow(`SELECT id FROM hosted WHERE name = ?`, job).Scan(&id); err != nil {
+		if err := tx.QueryRow(`SELECT id FROM hosted WHERE name = $1`, job).Scan(&id); err != nil {
 			return err
 		}
 		// Rounds of different jobs may have one number.
 		if err := s.strike(tx, key, id<<32|round&(1<<32-1), reason, false); err != nil {
 			return err
 		}
-		if err := tx.QueryRow(`SELECT count(DISTINCT round) FROM strike WHERE key = ?`, key[:]).Scan(&strikes); err != nil {
+		if err := tx.QueryRow(`SELECT count(DISTINCT round) FROM strike WHERE key = $1`, key[:]).Scan(&strikes); err != nil {
 			return err
 		}
 		if excluded = proven || strikes >= most; !excluded {

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/starling-fl/starling/dp"
@@ -225,7 +223,7 @@ func checkLedger(q querier) (Ledger, error) {
 func (s *Store) appendEntry(tx *sql.Tx, ev dp.Event, note Note) (Entry, error) {
 	e := Entry{Entry: dp.Entry{Event: ev}, Note: note}
 	var charged int
-	if err := tx.QueryRow(`SELECT count(*) FROM ledger WHERE round = ?`, ev.Round).Scan(&charged); err != nil {
+	if err := tx.QueryRow(`SELECT count(*) FROM ledger WHERE round = $1`, ev.Round).Scan(&charged); err != nil {
 		return e, err
 	}
 	if charged > 0 {
@@ -261,7 +259,7 @@ func (s *Store) appendEntry(tx *sql.Tx, ev dp.Event, note Note) (Entry, error) {
 	if err != nil {
 		return e, err
 	}
-	_, err = tx.Exec(`INSERT INTO ledger (seq, round, event, note, hash) VALUES (?, ?, ?, ?, ?)`,
+	_, err = tx.Exec(`INSERT INTO ledger (seq, round, event, note, hash) VALUES ($1, $2, $3, $4, $5)`,
 		e.Seq, ev.Round, event, string(body), e.Hash[:])
 	s.opt.fault("ledger entry written")
 	return e, err
@@ -279,19 +277,21 @@ func (s *Store) Ledger() (Ledger, error) {
 // ReadLedger reads and verifies the ledger of a folder without taking it over:
 // a coordinator may be running. Where there is none it returns ErrNoStore.
 func ReadLedger(dir string) (l Ledger, err error) {
-	path := filepath.Join(dir, FileName)
-	if _, err := os.Stat(path); err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return l, fmt.Errorf("%w: %s", ErrNoStore, dir)
-		}
-		return l, fmt.Errorf("store: %w", err)
-	}
-	db, err := sql.Open("sqlite", dsn(path, "mode=ro&_pragma=busy_timeout(5000)"))
+	path, err := placeOf(dir)
 	if err != nil {
-		return l, fmt.Errorf("store: %w", err)
+		return l, err
+	}
+	if is, err := path.exists(); err != nil {
+		return l, err
+	} else if !is {
+		return l, fmt.Errorf("%w: %s", ErrNoStore, dir)
+	}
+	db, err := path.open(reading)
+	if err != nil {
+		return l, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	tx, err := db.Begin() // one snapshot for ledger and checkpoints
+	tx, err := db.snapshot() // one snapshot for ledger and checkpoints
 	if err != nil {
 		return l, fmt.Errorf("store: %w", err)
 	}

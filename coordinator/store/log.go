@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -55,7 +54,7 @@ func (r logReader) read(indexes []int64, out []log.Hash) error {
 	for i, index := range indexes {
 		args[i], place[index] = index, i
 	}
-	rows, err := r.q.Query(`SELECT id, hash FROM log_hash WHERE id IN (?`+strings.Repeat(",?", len(indexes)-1)+`)`, args...)
+	rows, err := r.q.Query(`SELECT id, hash FROM log_hash WHERE id IN (`+holders(len(indexes))+`)`, args...)
 	if err != nil {
 		return prefixed(err)
 	}
@@ -103,10 +102,10 @@ func appendTo(tx *sql.Tx) (*appending, error) {
 		return nil, err
 	}
 	a := &appending{size: size, stored: tlog.StoredHashCount(size), fresh: map[int64]log.Hash{}, reader: logReader{tx}}
-	if a.leaf, err = tx.Prepare(`INSERT INTO log_leaf (leaf, key, at) VALUES (?, ?, ?)`); err != nil {
+	if a.leaf, err = tx.Prepare(`INSERT INTO log_leaf (leaf, key, at) VALUES ($1, $2, $3)`); err != nil {
 		return nil, err
 	}
-	a.hashed, err = tx.Prepare(`INSERT INTO log_hash (id, hash) VALUES (?, ?)`)
+	a.hashed, err = tx.Prepare(`INSERT INTO log_hash (id, hash) VALUES ($1, $2)`)
 	return a, err
 }
 
@@ -235,7 +234,7 @@ func (s *Store) leaves(keys [][32]byte, leaf []int64, at []uint64) error {
 	for i, key := range keys {
 		args[i], place[key] = key[:], append(place[key], i)
 	}
-	rows, err := s.db.Query(`SELECT key, leaf, at FROM log_leaf WHERE key IN (?`+strings.Repeat(",?", len(keys)-1)+`)`, args...)
+	rows, err := s.db.Query(`SELECT key, leaf, at FROM log_leaf WHERE key IN (`+holders(len(keys))+`)`, args...)
 	if err != nil {
 		return prefixed(err)
 	}

@@ -115,7 +115,7 @@ func (f *Fleet) AddOperator(name string, role Role, life time.Duration) (Operato
 	hash := sha256.Sum256([]byte(token))
 	return n, token, f.acting("add operator", as, func(tx *sql.Tx) error {
 		var names, taken int
-		if err := tx.QueryRow(`SELECT count(*), coalesce(sum(name = ?), 0) FROM operator`, name).Scan(&names, &taken); err != nil {
+		if err := tx.QueryRow(`SELECT count(*), count(*) FILTER (WHERE name = $1) FROM operator`, name).Scan(&names, &taken); err != nil {
 			return err
 		}
 		if taken > 0 {
@@ -124,10 +124,10 @@ func (f *Fleet) AddOperator(name string, role Role, life time.Duration) (Operato
 		if names >= MaxOperators {
 			return fmt.Errorf("%w: %d operators were named, limit %d", ErrFull, names, MaxOperators)
 		}
-		_, err := tx.Exec(`INSERT INTO operator (name, role, hash, at, expires) VALUES (?, ?, ?, ?, ?)`,
+		_, err := tx.Exec(`INSERT INTO operator (id, name, role, hash, at, expires) VALUES (`+next("operator")+`, $1, $2, $3, $4, $5)`,
 			name, role, hash[:], n.Made.Unix(), n.Expires.Unix())
 		if err == nil && n.Job != "" {
-			_, err = tx.Exec(`INSERT INTO confined (name, job) VALUES (?, ?)`, name, n.Job)
+			_, err = tx.Exec(`INSERT INTO confined (name, job) VALUES ($1, $2)`, name, n.Job)
 		}
 		return err
 	})
@@ -165,7 +165,7 @@ func scanOperator(row interface{ Scan(...any) error }) (n Operator, err error) {
 // RevokeOperator ends a name's token at once.
 func (f *Fleet) RevokeOperator(name string) error {
 	return f.acting("revoke operator", name, func(tx *sql.Tx) error {
-		res, err := tx.Exec(`UPDATE operator SET revoked = 1 WHERE name = ?`, name)
+		res, err := tx.Exec(`UPDATE operator SET revoked = 1 WHERE name = $1`, name)
 		if err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func (f *Fleet) WhoShows(token string) (Operator, error) {
 		return Operator{}, fmt.Errorf("%w: operator", ErrUnknown)
 	}
 	hash := sha256.Sum256([]byte(token))
-	n, err := scanOperator(f.db.QueryRow(operatorQuery+` WHERE hash = ?`, hash[:]))
+	n, err := scanOperator(f.db.QueryRow(operatorQuery+` WHERE hash = $1`, hash[:]))
 	if errors.Is(err, sql.ErrNoRows) || err == nil && (n.Revoked || !f.now().Before(n.Expires)) {
 		return Operator{}, fmt.Errorf("%w: operator", ErrUnknown)
 	}
@@ -244,7 +244,7 @@ func (f *Fleet) note(tx *sql.Tx, act, subject string) error {
 		return err
 	}
 	hash := chained(before, body)
-	_, err = tx.Exec(`INSERT INTO act (seq, body, hash) VALUES (?, ?, ?)`, a.Seq, body, hash[:])
+	_, err = tx.Exec(`INSERT INTO act (seq, body, hash) VALUES ($1, $2, $3)`, a.Seq, body, hash[:])
 	return err
 }
 

@@ -17,7 +17,7 @@ func ok(t testing.TB, err error) {
 // hands opens a folder's fleet at a time that the test moves.
 func hands(t *testing.T) (*Fleet, *time.Time) {
 	t.Helper()
-	dir := t.TempDir()
+	dir := folder(t)
 	s, err := Open(dir, Options{Task: "t"})
 	ok(t, err)
 	t.Cleanup(func() { ok(t, s.Close()) })

@@ -32,13 +32,13 @@ func (f *Fleet) Page(w Which) (page []Device, found int, err error) {
 	}
 	const from = ` FROM identity LEFT JOIN (SELECT key, count(DISTINCT round) AS n FROM strike GROUP BY key) AS struck ON struck.key = identity.key
 		LEFT JOIN declined ON declined.key = identity.key LEFT JOIN agent ON agent.key = identity.key
-		WHERE hex(identity.key) LIKE ? AND (NOT ? OR excluded <> '' OR struck.n > 0)`
+		WHERE hex(identity.key) LIKE $1 AND (NOT $2 OR excluded <> '' OR struck.n > 0)`
 	if err := f.db.QueryRow(`SELECT count(*)`+from, begins+"%", w.Held).Scan(&found); err != nil {
 		return nil, 0, prefixed(err)
 	}
 	rows, err := f.db.Query(`SELECT identity.key, at, seen, invitation, excluded, coalesce(struck.n, 0),
 		coalesce(declined.code, 0), coalesce(declined.round, 0), coalesce(declined.rounds, 0), coalesce(agent.said, '')`+from+
-		` ORDER BY excluded <> '' DESC, coalesce(struck.n, 0) DESC, id LIMIT ? OFFSET ?`, begins+"%", w.Held, w.Most, w.From)
+		` ORDER BY excluded <> '' DESC, coalesce(struck.n, 0) DESC, id LIMIT $3 OFFSET $4`, begins+"%", w.Held, w.Most, w.From)
 	if err != nil {
 		return nil, 0, prefixed(err)
 	}

@@ -62,7 +62,7 @@ func (s *Store) BeginRound(r Round) (uint64, error) {
 		if err := tx.QueryRow(`SELECT coalesce(max(id), 0) + 1 FROM round`).Scan(&id); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`INSERT INTO round (id, version, rank, certificate, opening, at) VALUES (?, ?, ?, ?, ?, ?)`,
+		_, err := tx.Exec(`INSERT INTO round (id, version, rank, certificate, opening, at) VALUES ($1, $2, $3, $4, $5, $6)`,
 			id, r.Version, r.Rank, string(certificate), r.Certificate.Nonce[:], s.opt.Now().Unix())
 		if err != nil || r.Cost == nil {
 			return err
@@ -82,8 +82,8 @@ func (s *Store) Journal(round uint64, state, detail string) error {
 }
 
 func (s *Store) journal(tx *sql.Tx, round uint64, state, detail string) error {
-	_, err := tx.Exec(`INSERT INTO journal (round, at, state, detail) VALUES (?, ?, ?, ?)`,
-		round, s.opt.Now().Unix(), state, detail)
+	_, err := tx.Exec(`INSERT INTO journal (id, round, at, state, detail) VALUES (`+next("journal")+`, $1, $2, $3, $4)`,
+		round, s.opt.Now().Unix(), state, plain(detail))
 	return err
 }
 
@@ -110,7 +110,7 @@ func (s *Store) Lines() ([]JournalLine, error) {
 func (s *Store) PersistSurvivors(round uint64, sets map[int][]byte) error {
 	return s.tx(func(tx *sql.Tx) error {
 		for shard, body := range sets {
-			if _, err := tx.Exec(`INSERT INTO survivors (round, shard, body) VALUES (?, ?, ?)`, round, shard, body); err != nil {
+			if _, err := tx.Exec(`INSERT INTO survivors (round, shard, body) VALUES ($1, $2, $3)`, round, shard, body); err != nil {
 				return err
 			}
 		}
@@ -131,7 +131,7 @@ func (s *Store) intend(tx *sql.Tx, cost dp.Event, state string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(`INSERT INTO intent (round, body) VALUES (?, ?)`, cost.Round, body); err != nil {
+	if _, err := tx.Exec(`INSERT INTO intent (round, body) VALUES ($1, $2)`, cost.Round, body); err != nil {
 		return err
 	}
 	return s.journal(tx, cost.Round, state, "intent")
@@ -141,7 +141,7 @@ func (s *Store) intend(tx *sql.Tx, cost dp.Event, state string) error {
 // kind, which is known only in the end. Without an intent it is sql.ErrNoRows.
 func checkIntent(tx *sql.Tx, ev dp.Event) error {
 	var body []byte
-	if err := tx.QueryRow(`SELECT body FROM intent WHERE round = ?`, ev.Round).Scan(&body); err != nil {
+	if err := tx.QueryRow(`SELECT body FROM intent WHERE round = $1`, ev.Round).Scan(&body); err != nil {
 		return err
 	}
 	var intent dp.Event
@@ -183,13 +183,13 @@ func (s *Store) Commit(ev dp.Event, note Note, c Checkpoint) (e Entry, err error
 			return fmt.Errorf("checkpoint %d after %d", c.Version, last)
 		}
 		digest := digestOf(c)
-		if _, err := tx.Exec(`INSERT INTO checkpoint (version, round, ledger, adapter, optimizer, clip_norm, digest) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		if _, err := tx.Exec(`INSERT INTO checkpoint (version, round, ledger, adapter, optimizer, clip_norm, digest) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			c.Version, c.Round, e.Hash[:], c.Adapter, c.Optimizer, c.ClipNorm, digest[:]); err != nil {
 			return err
 		}
 		s.opt.fault("checkpoint written")
 		if c.Version > uint64(s.opt.KeepCheckpoints) {
-			if _, err := tx.Exec(`UPDATE checkpoint SET adapter = NULL, optimizer = NULL WHERE version = ?`,
+			if _, err := tx.Exec(`UPDATE checkpoint SET adapter = NULL, optimizer = NULL WHERE version = $1`,
 				c.Version-uint64(s.opt.KeepCheckpoints)); err != nil {
 				return err
 			}
@@ -209,7 +209,7 @@ func digestOf(c Checkpoint) [32]byte {
 
 // settle writes how a round ended.
 func (s *Store) settle(tx *sql.Tx, round uint64, o Outcome, reason string) error {
-	res, err := tx.Exec(`UPDATE round SET outcome = ?, reason = ? WHERE id = ? AND outcome = ''`, o, reason, round)
+	res, err := tx.Exec(`UPDATE round SET outcome = $1, reason = $2 WHERE id = $3 AND outcome = ''`, o, plain(reason), round)
 	if err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func (s *Store) charge(tx *sql.Tx, ev dp.Event, note Note) (Entry, error) {
 func (s *Store) Abandon(round uint64, reason string) error {
 	return s.tx(func(tx *sql.Tx) error {
 		var intents int
-		if err := tx.QueryRow(`SELECT count(*) FROM intent WHERE round = ?`, round).Scan(&intents); err != nil {
+		if err := tx.QueryRow(`SELECT count(*) FROM intent WHERE round = $1`, round).Scan(&intents); err != nil {
 			return err
 		}
 		if intents > 0 {
@@ -285,8 +285,8 @@ func (s *Store) Last() (*Checkpoint, error) {
 // recover verifies the ledger and settles the rounds that were running when the
 // coordinator stopped: those with an intent are charged, the others abandoned.
 func (s *Store) recover() error {
-	s.recovered = nil
 	return s.tx(func(tx *sql.Tx) error {
+		s.recovered = nil
 		if _, err := checkLedger(tx); err != nil {
 			return err
 		}

@@ -40,7 +40,6 @@ UPDATE identity SET seen = at;
 `
 
 const schema = `
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE identity (
   id INTEGER PRIMARY KEY,
   key BLOB NOT NULL UNIQUE CHECK (length(key) = 32),
@@ -95,12 +94,15 @@ CREATE TRIGGER journal_delete BEFORE DELETE ON journal BEGIN SELECT RAISE(ABORT,
 // begin makes or checks the schema and takes the fence.
 func (s *Store) begin() error {
 	return s.txUnfenced(func(tx *sql.Tx) error {
-		var tables int
-		if err := tx.QueryRow(`SELECT count(*) FROM sqlite_master WHERE name = 'meta'`).Scan(&tables); err != nil {
+		if err := s.take(tx); err != nil {
 			return err
 		}
-		if tables == 0 {
-			if _, err := tx.Exec(schema + fleetSchema); err != nil {
+		var known int
+		if err := tx.QueryRow(`SELECT count(*) FROM meta`).Scan(&known); err != nil {
+			return err
+		}
+		if known == 0 {
+			if _, err := tx.Exec(s.db.dialect(schema + fleetSchema)); err != nil {
 				return err
 			}
 			for k, v := range map[string]string{
@@ -113,7 +115,7 @@ func (s *Store) begin() error {
 				}
 			}
 		}
-		if _, err := tx.Exec(historySchema + declinedSchema + logSchema + operatorSchema + agentSchema + hostedSchema); err != nil {
+		if _, err := tx.Exec(s.db.dialect(historySchema + declinedSchema + logSchema + operatorSchema + agentSchema + hostedSchema)); err != nil {
 			return err
 		}
 		switch v, err := getMeta(tx, "schema"); {
@@ -155,7 +157,7 @@ func (s *Store) begin() error {
 
 func getMeta(q querier, key string) (string, error) {
 	var v string
-	err := q.QueryRow(`SELECT value FROM meta WHERE key = ?`, key).Scan(&v)
+	err := q.QueryRow(`SELECT value FROM meta WHERE key = $1`, key).Scan(&v)
 	if err != nil {
 		return "", fmt.Errorf("meta %q: %w", key, err)
 	}
@@ -163,6 +165,6 @@ func getMeta(q querier, key string) (string, error) {
 }
 
 func setMeta(tx *sql.Tx, key, value string) error {
-	_, err := tx.Exec(`INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, value)
+	_, err := tx.Exec(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, value)
 	return err
 }

@@ -86,44 +86,44 @@ func (s *Spent) Events(pool string) (events []dp.Event, floor float64) {
 	return events, floor
 }
 
-// take adds an entry, and refuses what may not follow those before it.
-func (s *Spent) take(e Spending) error {
+// follows returns what adds an entry, and refuses what may not follow those before it.
+func (s *Spent) follows(e Spending) (add func(), err error) {
 	if e.Act == SpendBudget {
 		if !(e.Epsilon >= 0) || math.IsInf(e.Epsilon, 0) || e.Epsilon > 0 && !(e.Delta > 0 && e.Delta < 1) {
-			return fmt.Errorf("a budget of epsilon %v, delta %v", e.Epsilon, e.Delta)
+			return nil, fmt.Errorf("a budget of epsilon %v, delta %v", e.Epsilon, e.Delta)
 		}
-		s.Epsilon, s.Delta = e.Epsilon, e.Delta
-		return nil
+		return func() { s.Epsilon, s.Delta = e.Epsilon, e.Delta }, nil
 	}
 	b := s.By[e.Job]
 	if b == nil {
 		b = &Bought{Pool: e.Pool, Rounds: map[uint64]Cost{}}
 	}
 	if e.Job == "" || b.Pool != e.Pool {
-		return fmt.Errorf("job %q of pool %q is in pool %q", e.Job, b.Pool, e.Pool)
+		return nil, fmt.Errorf("job %q of pool %q is in pool %q", e.Job, b.Pool, e.Pool)
 	}
 	cost, begun := b.Rounds[e.Round]
 	switch {
 	case e.Act != SpendReserve && e.Act != SpendCharge && e.Act != SpendReturn:
-		return fmt.Errorf("an act %.40q", e.Act)
+		return nil, fmt.Errorf("an act %.40q", e.Act)
 	case cost.Charged || begun && e.Act == SpendReserve:
-		return fmt.Errorf("round %d of job %q twice", e.Round, e.Job)
+		return nil, fmt.Errorf("round %d of job %q twice", e.Round, e.Job)
 	case e.Act == SpendReturn && !begun:
-		return fmt.Errorf("round %d of job %q ends and was not begun", e.Round, e.Job)
+		return nil, fmt.Errorf("round %d of job %q ends and was not begun", e.Round, e.Job)
 	case e.Act == SpendReturn:
-		delete(b.Rounds, e.Round)
+		return func() { delete(b.Rounds, e.Round) }, nil
 	default:
 		if err := cost.Event.UnmarshalBinary(e.Event); err != nil {
-			return err
+			return nil, err
 		}
 		if cost.Event.Round != e.Round || !(e.Floor >= 0 && e.Floor < 1) {
-			return fmt.Errorf("round %d of job %q has the event of round %d and a floor of %v", e.Round, e.Job, cost.Event.Round, e.Floor)
+			return nil, fmt.Errorf("round %d of job %q has the event of round %d and a floor of %v", e.Round, e.Job, cost.Event.Round, e.Floor)
 		}
+	}
+	return func() {
 		cost.Charged, b.Floor = e.Act == SpendCharge, max(b.Floor, e.Floor)
 		b.Rounds[e.Round] = cost
-	}
-	s.By[e.Job] = b
-	return nil
+		s.By[e.Job] = b
+	}, nil
 }
 
 const spendingLabel = "starling/1 spending\x00"
@@ -159,9 +159,11 @@ func spent(q querier, each func(Spending)) (*Spent, error) {
 		if e.Seq != seq || seq != out.Entries+1 || spendingHash(out.Head[:], body) != [32]byte(hash) {
 			return nil, broken("it is not as it was written")
 		}
-		if err := out.take(e); err != nil {
+		add, err := out.follows(e)
+		if err != nil {
 			return nil, broken(err.Error())
 		}
+		add()
 		out.Entries, out.Head = seq, [32]byte(hash)
 		if each != nil {
 			each(e)
@@ -172,37 +174,44 @@ func spent(q querier, each func(Spending)) (*Spent, error) {
 
 // Spend adds an entry to the fleet's ledger, durably, and to what was read of it.
 func (s *Store) Spend(into *Spent, e Spending) error {
-	err := s.tx(func(tx *sql.Tx) error { return spend(tx, into, e, s.opt.Now()) })
+	var add func()
+	err := s.tx(func(tx *sql.Tx) (err error) {
+		add, err = spend(tx, into, e, s.opt.Now())
+		return err
+	})
 	if err == nil {
+		add()
 		s.opt.fault("spending written")
 	}
 	return err
 }
 
-func spend(tx *sql.Tx, into *Spent, e Spending, now time.Time) error {
+// spend writes an entry; add adds it to what was read, once it is committed.
+func spend(tx *sql.Tx, into *Spent, e Spending, now time.Time) (add func(), err error) {
 	var seq int64
 	head := make([]byte, 32)
-	err := tx.QueryRow(`SELECT seq, hash FROM spending ORDER BY seq DESC LIMIT 1`).Scan(&seq, &head)
+	err = tx.QueryRow(`SELECT seq, hash FROM spending ORDER BY seq DESC LIMIT 1`).Scan(&seq, &head)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return err
+		return nil, err
 	}
 	if seq != into.Entries || into.Head != [32]byte(head) {
-		return fmt.Errorf("%w: of the fleet: somebody else wrote entry %d", ErrLedger, seq)
+		return nil, fmt.Errorf("%w: of the fleet: somebody else wrote entry %d", ErrLedger, seq)
 	}
 	e.Seq, e.At = seq+1, now.UTC().Truncate(time.Second)
+	entry, err := into.follows(e)
+	if err != nil {
+		return nil, fmt.Errorf("%w: of the fleet: %w", ErrLedger, err)
+	}
 	body, err := json.Marshal(e)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	hash := spendingHash(head, body)
-	if _, err := tx.Exec(`INSERT INTO spending (seq, body, hash) VALUES (?, ?, ?)`, e.Seq, body, hash[:]); err != nil {
-		return err
+	if _, err := tx.Exec(`INSERT INTO spending (seq, body, hash) VALUES ($1, $2, $3)`, e.Seq, body, hash[:]); err != nil {
+		return nil, err
 	}
-	// Last, so that what cannot be written is not taken either; what may not follow rolls
-	// the statement back.
-	if err := into.take(e); err != nil {
-		return fmt.Errorf("%w: of the fleet: %w", ErrLedger, err)
-	}
-	into.Entries, into.Head = e.Seq, hash
-	return nil
+	return func() {
+		entry()
+		into.Entries, into.Head = e.Seq, hash
+	}, nil
 }

@@ -1,6 +1,6 @@
 // Package store is the coordinator's durable state: the privacy ledger, the
 // journal of rounds, the checkpoints and the enrolled identities, in one SQLite
-// file.
+// file, or, where the folder says so ([URLFile]), in a schema of a PostgreSQL database.
 //
 // What it guarantees, against crashes at any point:
 //
@@ -14,8 +14,9 @@
 //   - The ledger is append-only and hash-chained; Open verifies it and that it
 //     agrees with the checkpoints, and refuses a broken one.
 //   - One writer: an operating-system lock on the folder refuses a second
-//     coordinator, and every transaction checks a fencing token for the case that
-//     the lock does not work (network file systems).
+//     coordinator, in a database a lease does until it runs out (lease.go), and every
+//     transaction checks a fencing token: for the case that the lock does not work
+//     (network file systems), or that one comes back whose lease ran out.
 //
 // Threat model: the store defends against crashes, accidents and two
 // coordinators. An operator who rewrites the whole file rewrites history; who
@@ -26,19 +27,15 @@
 package store
 
 import (
-	"context"
 	"crypto/rand"
 	"database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
-
-	_ "modernc.org/sqlite" // the driver "sqlite", without cgo
 )
 
 // Errors that callers branch on.
@@ -47,6 +44,8 @@ var (
 	ErrLocked = errors.New("store: another coordinator is using this folder")
 	// ErrFenced: another coordinator has opened the folder since.
 	ErrFenced = errors.New("store: another coordinator has taken over this folder")
+	// ErrAway: the database is away. Nothing is wrong with what stands in it.
+	ErrAway = errors.New("store: the database cannot be reached")
 	// ErrOtherJob: the folder belongs to a job with other constants.
 	ErrOtherJob = errors.New("store: the folder belongs to another job")
 	// ErrHosted: the folder's job is one of several over a fleet, whose ledger would miss what
@@ -78,6 +77,7 @@ type Options struct {
 	Job             [32]byte
 	Terms           Terms            // what Job stands for, to say what changed; may be empty
 	Hosted          bool             // who is excluded stands in the store of its fleet
+	Fence           string           // of its fleet's store, where it is hosted
 	NotPrivate      bool             // a reproducible run: its ledger says so
 	Delta           float64          // of the job's guarantee
 	KeepCheckpoints int              // 0: 8
@@ -87,15 +87,20 @@ type Options struct {
 	// fault is called at named points between statements: crash tests copy the
 	// file there. Set in this package's tests only.
 	fault func(point string)
+	term  time.Duration // of the lease; 0: LeaseTerm. Likewise
 }
 
 // Store is an open store. Its methods may be called from several goroutines;
 // each is one transaction.
 type Store struct {
-	db    *sql.DB
+	place place
+	db    *database
 	lock  *folderLock
 	fence string
 	opt   Options
+
+	stop, lost chan struct{} // of the lease; stop is nil where there is none
+	renewing   sync.WaitGroup
 
 	enrolling sync.Mutex // held by the one that writes for all who wait
 	queue     enrolQueue
@@ -116,6 +121,9 @@ func Open(dir string, opt Options) (*Store, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
+	if opt.term <= 0 {
+		opt.term = LeaseTerm
+	}
 	if opt.fault == nil {
 		opt.fault = func(string) {}
 	}
@@ -129,50 +137,44 @@ func Open(dir string, opt Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{lock: lock, opt: opt}
-	if err := s.open(dir); err != nil {
+	s := &Store{lock: lock, opt: opt, lost: make(chan struct{})}
+	if s.place, err = placeOf(dir); err == nil {
+		err = s.open()
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-func (s *Store) open(dir string) error {
-	path := filepath.Join(dir, FileName)
-	// SQLite gives its other files the mode of this one.
-	if f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600); err != nil {
-		return fmt.Errorf("store: %w", err)
-	} else if err := f.Close(); err != nil {
-		return fmt.Errorf("store: %w", err)
+func (s *Store) open() (err error) {
+	if s.db, err = s.place.open(writing); err != nil {
+		return err
 	}
-	db, err := sql.Open("sqlite", dsn(path,
-		"_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_txlock=immediate"))
-	if err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	// One connection: transactions queue here and not on SQLite's lock.
-	db.SetMaxOpenConns(1)
-	s.db = db
 	var token [16]byte
 	if _, err := rand.Read(token[:]); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
 	s.fence = hex.EncodeToString(token[:])
+	if err := s.place.prepare(s.db); err != nil {
+		return prefixed(err)
+	}
 	if err := s.begin(); err != nil {
 		return err
 	}
+	if s.db.postgres && !s.opt.Hosted {
+		stop := make(chan struct{})
+		s.stop = stop
+		s.renewing.Go(func() { s.renew(stop) })
+	}
 	return s.recover()
-}
-
-func dsn(path, query string) string {
-	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: query}
-	return u.String()
 }
 
 // Close releases the folder.
 func (s *Store) Close() error {
 	var err error
 	if s.db != nil {
-		err = s.db.Close()
+		err = errors.Join(s.giveBack(), s.db.Close())
 	}
 	return errors.Join(err, s.lock.release())
 }
@@ -194,16 +196,40 @@ func (s *Store) tx(f func(*sql.Tx) error) error {
 	})
 }
 
+// txUnfenced does not. f runs again where a database was away before it was committed, so
+// that it keeps nothing of an earlier run.
 func (s *Store) txUnfenced(f func(*sql.Tx) error) error {
-	tx, err := s.db.BeginTx(context.Background(), nil)
+	var err error
+	s.db.again(func() error {
+		err = s.once(f)
+		return err
+	})
+	if s.db.postgres && away(err) {
+		return fmt.Errorf("%w: %w", ErrAway, err)
+	}
+	return err
+}
+
+func (s *Store) once(f func(*sql.Tx) error) error {
+	tx, err := s.db.begin()
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
-	if err := f(tx); err != nil {
+	var mark string // of this transaction: says whether it was committed where that was not heard
+	if err = f(tx); err == nil && s.db.postgres {
+		mark = rand.Text()
+		err = setMeta(tx, "written", mark)
+	}
+	if err != nil {
 		return prefixed(errors.Join(err, tx.Rollback()))
 	}
 	s.opt.fault("before commit")
-	if err := tx.Commit(); err != nil {
+	if err = tx.Commit(); err != nil && s.db.postgres && away(err) {
+		if last, e := getMeta(s.db, "written"); e == nil && last == mark {
+			err = nil
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
 	s.opt.fault("after commit")
@@ -212,10 +238,13 @@ func (s *Store) txUnfenced(f func(*sql.Tx) error) error {
 
 // prefixed adds "store:" to errors of the driver; ours carry it.
 func prefixed(err error) error {
-	for _, own := range []error{ErrFenced, ErrOtherJob, ErrLedger, ErrCharged, ErrIntent, ErrFull, ErrExcluded, ErrInvitation, ErrUnknown, ErrLog, ErrAsked, ErrPool} {
+	for _, own := range []error{ErrFenced, ErrLeased, ErrAway, ErrOtherJob, ErrLedger, ErrCharged, ErrIntent, ErrFull, ErrExcluded, ErrInvitation, ErrUnknown, ErrLog, ErrAsked, ErrPool} {
 		if errors.Is(err, own) {
 			return err
 		}
+	}
+	if away(err) {
+		return fmt.Errorf("%w: %w", ErrAway, err)
 	}
 	return fmt.Errorf("store: %w", err)
 }

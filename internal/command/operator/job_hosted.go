@@ -163,7 +163,11 @@ func adopt(dir string, j job.Job) (at string, err error) {
 	default:
 		at = "."
 	}
-	if store.IsShared(dir) {
+	shared, err := store.IsShared(dir)
+	if err != nil {
+		return "", err
+	}
+	if shared {
 		f, err := store.OpenFleet(dir)
 		if err != nil {
 			return "", err
@@ -181,7 +185,7 @@ func adopt(dir string, j job.Job) (at string, err error) {
 	if at == "." && alone.Task != j.Name {
 		return "", command.Usagef("job %q ran in %s: submit its own job file first", alone.Task, dir)
 	}
-	if !store.IsShared(dir) {
+	if !shared {
 		s, err := store.OpenShared(dir)
 		if err != nil {
 			return "", err

@@ -29,18 +29,18 @@ import (
 )
 
 type serveFlags struct {
-	job, dir, listen, url, validation, test string
-	sample, witness                         string
-	admin                                   string
-	tls, everyRank, qr                      bool
-	cert, key, acme, directory              string
-	trusted, origins                        []string
-	log                                     command.Log
-	linger                                  time.Duration
-	despiteDropout                          bool
-	mostJobs                                int
-	epsilon, delta                          float64         // of a fleet
-	columns                                 dataset.Columns // of the public files
+	job, dir, store, listen, url, validation, test string
+	sample, witness                                string
+	admin                                          string
+	tls, everyRank, qr                             bool
+	cert, key, acme, directory                     string
+	trusted, origins                               []string
+	log                                            command.Log
+	linger                                         time.Duration
+	despiteDropout                                 bool
+	mostJobs                                       int
+	epsilon, delta                                 float64         // of a fleet
+	columns                                        dataset.Columns // of the public files
 }
 
 func newServeCmd(a *command.App) *cobra.Command {
@@ -65,7 +65,14 @@ one fleet, until it is stopped.`,
 				return command.Usagef("--fleet-epsilon %v and --fleet-delta %v: want both, the first above 0 and the second within 0 and 1", f.epsilon, f.delta)
 			case f.job == "":
 				return runJobs(cmd.Context(), a, f)
-			case store.IsShared(f.dir):
+			}
+			if err := f.keep(); err != nil {
+				return err
+			}
+			switch several, err := store.IsShared(f.dir); {
+			case err != nil:
+				return err
+			case several:
 				return command.Usagef("%s is of a server with several jobs: start it without --job, and give it this job by starling job submit", f.dir)
 			case f.mostJobs != 0 || f.epsilon != 0 || f.delta != 0:
 				return command.Usagef("--most-jobs, --fleet-epsilon and --fleet-delta are for a server of several jobs, without --job")
@@ -75,6 +82,7 @@ one fleet, until it is stopped.`,
 	}
 	cmd.Flags().StringVar(&f.job, "job", "", "job file (YAML)")
 	cmd.Flags().StringVar(&f.dir, "dir", "", "folder for the ledger, journal and checkpoints")
+	cmd.Flags().StringVar(&f.store, "store", "", "PostgreSQL database for the ledger and the journal in place of a file in --dir, as postgres://USER@HOST/DATABASE, with ?schema=NAME for each server; kept in --dir. Several may be started with one: the others stand by")
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to listen on")
 	cmd.Flags().StringVar(&f.url, "url", "", "how devices reach this address, if not by the one listened on; with a path where a proxy serves it below one")
 	cmd.Flags().StringVar(&f.admin, "admin", freeAdmin, "address of the dashboard and of /metrics, which ask for the token that is printed; off loopback with TLS. Port 0 is a free one, kept in --dir for the next start")
@@ -179,8 +187,11 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 		cfg.Progress = nil
 	}
 	measured.choose(&cfg)
-	c, err := coordinator.New(cfg)
-	if err != nil {
+	var c *coordinator.Coordinator
+	if err := f.whenMine(ctx, a, func() (err error) {
+		c, err = coordinator.New(cfg)
+		return err
+	}); err != nil {
 		return err
 	}
 	served := server.Config{Pages: pages(a.Stderr), Version: a.Version, Origins: f.origins}

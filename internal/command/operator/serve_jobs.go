@@ -16,6 +16,32 @@ import (
 	"github.com/starling-fl/starling/program"
 )
 
+// whenMine opens the state of --dir once no other coordinator holds it, in a database.
+func (f serveFlags) whenMine(ctx context.Context, a *command.App, open func() error) error {
+	for {
+		err := store.Await(ctx, f.dir, func() {
+			fmt.Fprintln(a.Stderr, "standing by: another coordinator holds the lease of this state")
+		})
+		if err == nil {
+			err = open()
+		}
+		if !errors.Is(err, store.ErrLeased) { // else another one that stood by was faster
+			return err
+		}
+	}
+}
+
+// keep has the state of --dir kept in the database that --store names.
+func (f serveFlags) keep() error {
+	if f.store == "" {
+		return nil
+	}
+	if err := store.Keep(f.dir, f.store); err != nil {
+		return fmt.Errorf("--store: %w", err)
+	}
+	return nil
+}
+
 // runJobs serves the jobs that were submitted to a folder.
 func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 	for flag, given := range map[string]bool{"--validation": f.validation != "", "--test": f.test != "", "--test-every-rank": f.everyRank,
@@ -24,7 +50,12 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 			return command.Usagef("%s is one job's: it goes with --job", flag)
 		}
 	}
-	if !store.IsShared(f.dir) {
+	if err := f.keep(); err != nil {
+		return err
+	}
+	if shared, err := store.IsShared(f.dir); err != nil {
+		return err
+	} else if !shared && f.store == "" {
 		return command.Usagef("no job was submitted to %s: give --job for one job alone, or begin a server of several: starling job submit --dir %s job.yaml", f.dir, f.dir)
 	}
 	log, err := f.log.Logger(a.Stderr)
@@ -36,7 +67,7 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 		return err
 	}
 	var site *server.Site
-	host, err := jobs.Open(jobs.Config{
+	cfg := jobs.Config{
 		Dir: f.dir, Most: f.mostJobs, Log: log,
 		Open: func(j store.Hosted, dir string, host coordinator.Host) (*coordinator.Coordinator, error) {
 			cfg, err := hostedConfig(j)
@@ -57,8 +88,12 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 			return nil
 		},
 		Unmount: func(name string) { site.Unmount(name) },
-	})
-	if err != nil {
+	}
+	var host *jobs.Host
+	if err := f.whenMine(ctx, a, func() (err error) {
+		host, err = jobs.Open(cfg)
+		return err
+	}); err != nil {
 		return err
 	}
 	if site, err = server.NewSite(server.SiteConfig{Host: host, Pages: pages(a.Stderr), Trusted: trusted, Version: a.Version, Log: log}); err != nil {

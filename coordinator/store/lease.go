@@ -1,0 +1,132 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrLeased: another coordinator holds the database's lease. It gives it back when it ends,
+// and loses it LeaseTerm after it was last there.
+var ErrLeased = errors.New("store: another coordinator holds the lease of this state")
+
+// LeaseTerm is how long a lease holds without being renewed, which is tried five times in it.
+const LeaseTerm = 5 * time.Second
+
+// leaseSchema is PostgreSQL's alone: beside SQLite's file the operating system's lock says
+// who is alive. By its clock, so that those of the coordinators' machines mean nothing.
+//
+// The lease says when somebody else may begin, and nothing more: what keeps two from
+// writing is the fence, which whoever takes the lease puts in place in the same
+// transaction, and which every transaction that writes reads under the same lock.
+const leaseSchema = `CREATE TABLE lease (one BIGINT PRIMARY KEY CHECK (one = 1), fence TEXT NOT NULL, until DOUBLE PRECISION NOT NULL);`
+
+const leaseNow = `extract(epoch FROM clock_timestamp())::float8`
+
+// take takes the lease, or says for how long another one's holds. Of a hosted job it is the
+// fleet's: who opens one must hold that still.
+func (s *Store) take(tx *sql.Tx) error {
+	if !s.db.postgres {
+		return nil
+	}
+	if s.opt.Hosted {
+		var fence string
+		err := tx.QueryRow(`SELECT value FROM "` + s.place.root + `/` + FleetFolder + `".meta WHERE key = 'fence' FOR SHARE`).Scan(&fence)
+		if err == nil && fence != s.opt.Fence {
+			err = ErrFenced
+		}
+		return err
+	}
+	var left float64
+	switch err := tx.QueryRow(`SELECT until - ` + leaseNow + ` FROM lease`).Scan(&left); {
+	case err == nil && left > 0:
+		return fmt.Errorf("%w: for %.1f s, unless it is renewed", ErrLeased, left)
+	case err != nil && !errors.Is(err, sql.ErrNoRows):
+		return err
+	}
+	_, err := tx.Exec(`INSERT INTO lease (one, fence, until) VALUES (1, $1, `+leaseNow+` + $2)
+		ON CONFLICT (one) DO UPDATE SET fence = excluded.fence, until = excluded.until`, s.fence, s.opt.term.Seconds())
+	return err
+}
+
+// renew keeps the lease until stop is closed, or somebody else has it.
+func (s *Store) renew(stop <-chan struct{}) {
+	tick := time.NewTicker(s.opt.term / 5)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+		// What cannot be reached is asked again: nobody else can take the lease there either.
+		res, err := s.db.Exec(`UPDATE lease SET until = `+leaseNow+` + $2 WHERE fence = $1`, s.fence, s.opt.term.Seconds())
+		if err != nil {
+			continue
+		}
+		if n, err := res.RowsAffected(); err == nil && n == 0 {
+			close(s.lost)
+			return
+		}
+	}
+}
+
+// Lost is closed when another coordinator has taken the lease: nothing can be written any more.
+func (s *Store) Lost() <-chan struct{} { return s.lost }
+
+// Fence is what the store is written under, for those of the jobs that this fleet's host opens.
+func (s *Store) Fence() string { return s.fence }
+
+// giveBack ends the lease, so that another one need not wait.
+func (s *Store) giveBack() error {
+	if s.stop == nil {
+		return nil
+	}
+	close(s.stop)
+	s.stop = nil
+	s.renewing.Wait()
+	_, err := s.db.Exec(`UPDATE lease SET until = 0 WHERE fence = $1`, s.fence)
+	return err
+}
+
+// Await returns when nobody holds the lease of a folder's state, at once where it is no
+// database's; waiting is called where it is held. Somebody else may be faster: Open then
+// says so.
+func Await(ctx context.Context, dir string, waiting func()) error {
+	p, err := placeOf(dir)
+	if err != nil || p.server == "" {
+		return err
+	}
+	tick := time.NewTicker(LeaseTerm / 10)
+	defer tick.Stop()
+	for said := false; ; {
+		alone, err := p.held()
+		fleets, other := p.below(FleetFolder).held()
+		if err = errors.Join(err, other); err != nil || !alone && !fleets {
+			return err
+		}
+		if !said {
+			said = true
+			waiting()
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// held says whether somebody holds the lease.
+func (p place) held() (is bool, err error) {
+	db, err := p.open(reading)
+	if err != nil {
+		return false, err
+	}
+	if is, err = db.made(); err == nil && is {
+		err = db.QueryRow(`SELECT count(*) > 0 FROM lease WHERE until > ` + leaseNow).Scan(&is)
+	}
+	return is, ended(errors.Join(err, db.Close()))
+}
