@@ -1,0 +1,252 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/postgrestest"
+	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/lab/loadtest"
+)
+
+// balancer passes connections on to whichever owner answers, as those before several machines do.
+type balancer struct {
+	owners []string
+
+	mu     sync.Mutex
+	out    string              // guarded by mu: the owner that a health check took out
+	passed map[net.Conn]string // guarded by mu: connections to owners
+}
+
+// takeOut passes nothing more on to an owner, and ends what was.
+func (b *balancer) takeOut(owner string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.out = owner
+	for conn, to := range b.passed {
+		if to == owner {
+			conn.Close()
+		}
+	}
+}
+
+// dial reaches an owner, nil where none answers.
+func (b *balancer) dial() net.Conn {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, owner := range b.owners {
+		if owner == b.out {
+			continue
+		}
+		if conn, err := net.DialTimeout("tcp", owner, time.Second); err == nil {
+			b.passed[conn] = owner
+			return conn
+		}
+	}
+	return nil
+}
+
+func (b *balancer) serve(l net.Listener, wg *sync.WaitGroup) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		wg.Go(func() { b.pass(conn) })
+	}
+}
+
+func (b *balancer) pass(from net.Conn) {
+	defer from.Close()
+	to := b.dial()
+	if to == nil {
+		return
+	}
+	go func() {
+		_, _ = io.Copy(to, from) // either end may hang up
+		to.Close()
+	}()
+	_, _ = io.Copy(from, to)
+	to.Close()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.passed, to)
+}
+
+// TestOwnersOfOneDatabase: two servers hold one PostgreSQL database, one of them at a time. The
+// one that owns the job is killed in the middle of a round, the database is restarted, and then
+// the owner is paused, and wakes up when another one has its place. The job ends, no round was
+// charged twice, and both kinds of ledger verify and agree.
+func TestOwnersOfOneDatabase(t *testing.T) {
+	database, err := postgrestest.Start()
+	if errors.Is(err, postgrestest.ErrAbsent) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := database.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	dir, binary := t.TempDir(), build(t)
+	const devices, rounds = 30, 7
+	file := filepath.Join(dir, "job.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, `
+name: load
+labels: [a, b]
+rounds: %d
+adapter: {rank_min: 1, rank_max: 2}
+cohort: {population: %d, floor: 3}
+shard: {size: 16, floor: 3, corrupt: 0, breach_bits: 0}
+privacy: {simulated_population: 1000000, simulated_cohort: 10000}
+`, rounds, devices), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	front, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &balancer{owners: []string{freePort(t), freePort(t)}, passed: map[net.Conn]string{}}
+	var passing sync.WaitGroup
+	go b.serve(front, &passing)
+	folder := func(i int) string { return filepath.Join(dir, fmt.Sprintf("owner%d", i)) }
+	owner := func(i int) *process {
+		return start(t, binary, "serve", "--dir", folder(i), "--store", database.URL(), "--listen", b.owners[i],
+			"--url", "http://"+front.Addr().String(), "--log", "text")
+	}
+	charged := func() (l store.Ledger) {
+		l, err := store.ReadLedger(filepath.Join(folder(0), "jobs", "load"))
+		if err != nil && !errors.Is(err, store.ErrNoStore) {
+			t.Fatal(err)
+		}
+		return l
+	}
+	// more waits until rounds have ended since.
+	more := func(what string) {
+		t.Helper()
+		was := len(charged().Entries)
+		watchdog.Wait(t, what, func() {
+			for len(charged().Entries) == was && watchdog.Context(t).Err() == nil {
+				time.Sleep(50 * time.Millisecond)
+			}
+		})
+	}
+	first := owner(0)
+	first.await(t, "listening on")
+	if out, err := exec.CommandContext(watchdog.Context(t), binary, "job", "submit", "--dir", folder(0), file).CombinedOutput(); err != nil {
+		t.Fatalf("job submit: %v\n%s", err, out)
+	}
+	token := first.await(t, `^job load: join with: starling join (\S+)`)[1]
+	second := owner(1)
+	second.await(t, "standing by")
+
+	fleet, err := loadtest.New(loadtest.Config{Devices: devices}, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(watchdog.Context(t))
+	var playing sync.WaitGroup
+	playing.Go(func() { fleet.Run(ctx) })
+	t.Cleanup(func() { stop(); playing.Wait(); front.Close(); passing.Wait() })
+	more("the first round")
+
+	at := time.Now()
+	if err := first.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	second.await(t, "listening on")
+	t.Logf("a killed owner was replaced after %v", time.Since(at))
+	first.end()
+	third := owner(0) // as whatever started it would
+	third.await(t, "standing by")
+	more("a round of the second owner")
+
+	if err := database.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	more("a round after the database's restart")
+
+	if err := second.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	b.takeOut(b.owners[1])
+	third.await(t, "listening on")
+	more("a round of the third owner")
+	if err := second.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.end(); err == nil || !strings.Contains(second.said(), "another coordinator has taken over") {
+		t.Errorf("who came back to find its place taken: %v\n%s", err, second.said())
+	}
+	third.await(t, `msg="job over".*state=finished`)
+	watchdog.Wait(t, "the devices' end", playing.Wait)
+
+	l := charged()
+	seen, released := map[uint64]bool{}, 0
+	for _, e := range l.Entries {
+		if seen[e.Event.Round] {
+			t.Errorf("round %d is charged twice", e.Event.Round)
+		}
+		seen[e.Event.Round] = true
+		if e.Reason == "" {
+			released++
+		}
+	}
+	if released != rounds {
+		t.Errorf("%d rounds were released, want %d", released, rounds)
+	}
+	out, err := exec.CommandContext(watchdog.Context(t), binary, "job", "ledger", "--json", "--dir", folder(1)).Output()
+	var fleets struct {
+		Entries []struct {
+			Act   string
+			Round uint64
+		}
+	}
+	if err != nil || json.Unmarshal(out, &fleets) != nil {
+		t.Fatalf("the fleet's ledger: %v\n%s", err, out)
+	}
+	open := map[uint64]int{}
+	for _, e := range fleets.Entries {
+		if open[e.Round]++; e.Act != "reserve" {
+			open[e.Round] = 0
+		}
+		if e.Act == "charge" && !seen[e.Round] {
+			t.Errorf("round %d is charged to the fleet, and not in its job's ledger", e.Round)
+		}
+		if e.Act == "charge" {
+			delete(seen, e.Round)
+		}
+	}
+	for round, n := range open {
+		if n != 0 {
+			t.Errorf("round %d was begun and never ended", round)
+		}
+	}
+	if len(seen) > 0 {
+		t.Errorf("rounds %v were charged, and not to the fleet", seen)
+	}
+	if r := fleet.Report(); r.Finished != devices {
+		t.Errorf("%+v", r)
+	}
+	if u, err := url.Parse(database.URL()); err != nil || strings.Contains(second.said(), u.RawQuery) {
+		t.Errorf("the database's address is in the log, %v", err)
+	}
+}
