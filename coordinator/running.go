@@ -234,13 +234,14 @@ func (c *Coordinator) roundConfig(r *running, cohort []round.Device) round.Confi
 
 // prepare makes what devices are assigned: the slice, the programs, the plan.
 func (c *Coordinator) prepare(ctx context.Context, r *running) error {
+	training := c.t.job.Training.At(int(c.core.version), c.t.job.Rounds)
 	plan := &wire.Plan{
 		Task: c.task, Round: r.id, Version: c.core.version, Rank: uint16(r.rank), Values: uint32(r.vector.Lattice.Dim()),
 		Rotation: r.rotation, ClipNorm: r.vector.Lattice.Clip(),
 		CountCoordinates: uint32(r.vector.Count.Coordinates), CountSymbol: uint32(r.vector.Count.Symbol),
 		FigureCoordinates: uint32(r.vector.Figures.Coordinates), FigureSymbol: uint32(r.vector.Figures.Symbol),
 		OwnNoise: c.t.own.Multiplier, Honest: c.t.own.Honest,
-		Steps: uint32(c.t.job.Training.Steps), Rate: c.t.job.Training.LearningRate,
+		Steps: uint32(training.Steps), Rate: training.LearningRate,
 	}
 	if err := c.publishLog(); err != nil {
 		return err

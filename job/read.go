@@ -92,6 +92,9 @@ func (j Job) Derived() Job {
 	if j.Training.Arithmetic == Exact {
 		j.Training.Arithmetic = "" // one job, however it is written
 	}
+	if j.Training.EndFactor == 1 {
+		j.Training.EndFactor = 0
+	}
 	if j.Privacy.Noise == NoiseCentral {
 		j.Privacy.Noise = ""
 	}

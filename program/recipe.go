@@ -23,6 +23,7 @@ type ingredients struct {
 // Recipe writes what a job's programs are made from, for its devices. The job is
 // one that knows its base: see job.Job.ForBase.
 func Recipe(j job.Job) ([]byte, error) {
+	j.Training.EndFactor = 0 // a round's plan says its rate
 	b, err := json.Marshal(ingredients{Task: j.Task, Adapter: j.Adapter, Training: j.Training})
 	if err == nil && len(b) > wire.MaxRecipe {
 		err = fmt.Errorf("%w: adapter: %d bytes of names, a recipe has at most %d", job.ErrInvalid, len(b), wire.MaxRecipe)

@@ -68,7 +68,7 @@ func (r *Run) prepare(d *coordinator.Draw) (start, error) {
 	return start{draw: d, bytes: len(message), work: &Assignment{
 		Plan: Plan{
 			Round: d.ID(), Rank: d.Rank(), Uplink: j.Wire.Uplink, Dim: d.Lattice().Dim(), ClipNorm: d.Lattice().Clip(), Rotation: d.Rotation(),
-			Count: d.Count(), Figures: d.Figures(), Training: j.Training, Sequence: j.Adapter.Sequence,
+			Count: d.Count(), Figures: d.Figures(), Training: j.Training.At(int(r.core.Version()), j.Rounds), Sequence: j.Adapter.Sequence,
 			Method: j.Method(), Classes: len(j.Labels),
 			Providers: j.Providers.Max, ProviderRate: j.Providers.SamplingRate,
 		},

@@ -130,6 +130,7 @@ func TestEqualToAFleetOverSockets(t *testing.T) {
 			}
 		},
 		"averaged": func(j *coordinator.Job) { j.Server.Average = 3 },
+		"falling": func(j *coordinator.Job) { j.Training.EndFactor = 0.1 },
 		"held out": heldOut,
 		"held out, devices": func(j *coordinator.Job) {
 			own(j, "devices", 0.5)
@@ -179,6 +180,26 @@ func TestEqualToAFleetOverSockets(t *testing.T) {
 				t.Error("nothing was trained")
 			}
 		})
+	}
+}
+
+// Rates that fall are the first round's in the first, and others in all behind it.
+func TestFallingRates(t *testing.T) {
+	norms := func(factor float64) (of []float64) {
+		cfg := config(t, 40, false)
+		cfg.Job.Privacy.ClipNorm = 100 // else every update is as long as it may be
+		cfg.Job.Training.EndFactor = factor
+		for _, r := range play(t, cfg).Rounds {
+			of = append(of, r.MeanNorm)
+		}
+		return of
+	}
+	stay, fall := norms(0), norms(0.1)
+	if stay[0] != fall[0] {
+		t.Errorf("the first round's updates have a mean norm of %v, and of %v where rates fall", stay[0], fall[0])
+	}
+	if last := len(fall) - 1; !(fall[last] < stay[last]/3) {
+		t.Errorf("the last round's have %v, and %v at a tenth of the rates", stay[last], fall[last])
 	}
 }
 

@@ -49,6 +49,9 @@ type Spec struct {
 	// given is the same as that.
 	LearningRate     float64 `yaml:"learning_rate"`
 	HeadLearningRate float64 `yaml:"head_learning_rate"`
+	// EndFactor is the share of both rates that the last round trains with: from round to
+	// round they fall to it in a line. In [0, 1]; at 0, the default, and at 1 they stay.
+	EndFactor float64 `yaml:"end_factor" json:",omitempty"`
 	// WeightDecay of AdamW, decoupled, in [0, 1). Default 0.
 	WeightDecay float64 `yaml:"weight_decay"`
 	// Arithmetic of the training programs' matrix products: "exact" multiplies, rounds,
@@ -110,6 +113,8 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("training.optimizer is %q, must be sgd, momentum or adamw", s.Optimizer)
 	case s.Arithmetic != "" && s.Arithmetic != Exact && s.Arithmetic != Fused:
 		return fmt.Errorf("training.arithmetic is %q, must be exact or fused", s.Arithmetic)
+	case !(s.EndFactor >= 0 && s.EndFactor <= 1):
+		return fmt.Errorf("training.end_factor is %v, must be in [0, 1]", s.EndFactor)
 	case !(s.WeightDecay >= 0 && s.WeightDecay < 1):
 		return fmt.Errorf("training.weight_decay is %v, must be in [0, 1)", s.WeightDecay)
 	case !(s.HeldOut >= 0 && s.HeldOut <= MostHeldOut):
@@ -126,6 +131,19 @@ func (s Spec) Weight(examples int) float64 {
 		return 1
 	}
 	return float64(min(max(1, examples), s.WeightCap)) / float64(s.WeightCap)
+}
+
+// At is the training of a round before which so many of a job's rounds were committed.
+func (s Spec) At(committed, rounds int) Spec {
+	if s.EndFactor == 0 || rounds < 2 {
+		return s
+	}
+	passed := float64(min(committed, rounds-1)) / float64(rounds-1)
+	left := 1 - float64((1-s.EndFactor)*passed) // the conversion keeps processors from fusing
+	s.LearningRate *= left
+	s.HeadLearningRate *= left
+	s.EndFactor = 0
+	return s
 }
 
 // Bounds of what is counted.

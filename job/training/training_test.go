@@ -1,6 +1,7 @@
 package training
 
 import (
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ func TestValidate(t *testing.T) {
 		"optimizer":          func(s *Spec) { s.Optimizer = "lion" },
 		"learning_rate":      func(s *Spec) { s.LearningRate = -1 },
 		"head_learning_rate": func(s *Spec) { s.HeadLearningRate = -1 },
+		"end_factor":         func(s *Spec) { s.EndFactor = 1.5 },
 		"weight_decay":       func(s *Spec) { s.WeightDecay = 1 },
 		"arithmetic":         func(s *Spec) { s.Arithmetic = "quick" },
 	} {
@@ -49,6 +51,30 @@ func TestAnnounced(t *testing.T) {
 	for _, b := range told.Bounds() {
 		if b.Field == "" || b.Have < b.Least || b.Have > b.Most {
 			t.Errorf("%+v", b)
+		}
+	}
+}
+
+// Both rates fall in a line to the last round's, and stay there; without a factor nothing does.
+func TestAt(t *testing.T) {
+	s := good
+	if s.At(3, 5) != s {
+		t.Errorf("%+v without a factor", s.At(3, 5))
+	}
+	s.EndFactor = 0.2
+	if s.At(0, 1) != s {
+		t.Errorf("%+v in the only round", s.At(0, 1))
+	}
+	for committed, left := range []float64{1, 0.8, 0.6, 0.4, 0.2, 0.2} {
+		want := good
+		want.LearningRate, want.HeadLearningRate = 0.5*left, 0.25*left
+		got := s.At(committed, 5)
+		if math.Abs(got.LearningRate-want.LearningRate) > 1e-15 || math.Abs(got.HeadLearningRate-want.HeadLearningRate) > 1e-15 {
+			t.Errorf("after %d rounds rates of %v and %v, want %v and %v", committed,
+				got.LearningRate, got.HeadLearningRate, want.LearningRate, want.HeadLearningRate)
+		}
+		if got.LearningRate, got.HeadLearningRate = want.LearningRate, want.HeadLearningRate; got != want {
+			t.Errorf("after %d rounds %+v, want %+v", committed, got, want)
 		}
 	}
 }
