@@ -76,3 +76,20 @@ func TestCompletions(t *testing.T) {
 		t.Errorf("texts without completions: %v, %v", w, err)
 	}
 }
+
+// A text that is several rows of the model's is scored by all of them.
+func TestLongTextsAreScored(t *testing.T) {
+	base := tiny.Decoder(t, 16, 64)
+	l, err := model.NewLayout(base.Config, model.Method{RMax: 1, Alpha: 1, Task: model.TaskCausal}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := &dataset.Set{Examples: []dataset.Example{{Text: "a shop in a long street, open all day"}}}
+	of, err := NewLabelled(nil, base, l, 12, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if score, err := of[0].Score(t.Context(), model.NewAdapter(l, 1), 1); err != nil || len(of[0].Examples) < 3 || len(of[0].Right) < len("a shop in a long street") || score.Perplexity == nil {
+		t.Errorf("%d rows, %d tokens, %+v, %v", len(of[0].Examples), len(of[0].Right), score, err)
+	}
+}
