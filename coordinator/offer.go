@@ -24,7 +24,7 @@ const offerPatience = time.Minute
 // where there is no browser to take it. It is what anybody may have: the released
 // adapter, after noise. A job whose model cannot be offered has ended all the same.
 func (c *Coordinator) offer() (m wire.Model) {
-	if c.core.version == 0 || !c.t.method.Task.InOnePass() || !slices.ContainsFunc(c.fleet.All(), func(d *fleet.Device) bool { return d.Browser }) {
+	if c.core.version == 0 || !c.t.method.Task.Tried() || !slices.ContainsFunc(c.fleet.All(), func(d *fleet.Device) bool { return d.Browser }) {
 		return m
 	}
 	rank := c.releasedRank()

@@ -23,26 +23,21 @@ type Prediction struct {
 	Probability float64 // a softmax, not calibrated
 }
 
+// A Try says how a model is tried.
+type Try struct {
+	// Untrained asks the base alone, as it is without a job: under an adapter that has learnt
+	// nothing, whose head gives every label the same score.
+	Untrained bool
+	// Written is given a text as it grows, of a model that writes one; an error of its ends
+	// the text. It may be nil.
+	Written func(text string) error
+}
+
 // Predict says what the model makes of an example, whose own label does not count: each
 // label, the likeliest first; the likeliest label of each word that there is room for,
-// of what stands between a text's spaces; or the likeliest answer. The first call prepares the program, which takes a moment.
-func (t *Trained) Predict(ctx context.Context, e *dataset.Example) ([]Prediction, error) {
-	return t.predict(ctx, e, func() []float32 { return t.values })
-}
-
-// Untrained is Predict of the base alone, as it is without a job: under an adapter that has
-// learnt nothing, whose head gives every label the same score.
-func (t *Trained) Untrained(ctx context.Context, e *dataset.Example) ([]Prediction, error) {
-	return t.predict(ctx, e, func() []float32 {
-		if t.fresh == nil {
-			t.fresh = model.NewAdapter(t.layout, 0).Slice(t.Rank)
-		}
-		return t.fresh
-	})
-}
-
-// predict is Predict under the values of an adapter, which it asks for holding mu.
-func (t *Trained) predict(ctx context.Context, e *dataset.Example, values func() []float32) ([]Prediction, error) {
+// of what stands between a text's spaces; the likeliest answer; or what it writes, a token
+// that is the likeliest after the other. The first call prepares the program, which takes a moment.
+func (t *Trained) Predict(ctx context.Context, e *dataset.Example, how Try) ([]Prediction, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.loaded == nil {
@@ -59,13 +54,23 @@ func (t *Trained) predict(ctx context.Context, e *dataset.Example, values func()
 	if l, ok := t.task.(task.Labeller); ok {
 		one = l.Open(one)
 	}
+	values := t.values
+	if how.Untrained {
+		if t.fresh == nil {
+			t.fresh = model.NewAdapter(t.layout, 0).Slice(t.Rank)
+		}
+		values = t.fresh
+	}
+	if t.layout.Method.Task.Writes() {
+		return t.write(ctx, &one, values, how.Written)
+	}
 	rows, _, err := task.Rows(t.task, []dataset.Example{one})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrData, err)
 	}
 	var said []Prediction
 	for i := range rows {
-		part, err := t.say(ctx, &rows[i], values())
+		part, err := t.say(ctx, &rows[i], values)
 		if err != nil {
 			return nil, err
 		}
@@ -105,10 +110,13 @@ func (t *Trained) say(ctx context.Context, e *dataset.Example, values []float32)
 	return nil, fmt.Errorf("%w: nothing is made of what task %s says", ErrNoModel, t.layout.Method.Task)
 }
 
+// columns are the inputs of a pass beside the adapter's tensors.
+func (t *Trained) columns() []task.Column { return task.Tried(t.layout, t.task.Columns()) }
+
 // pass runs the program on a row under an adapter's values.
 func (t *Trained) pass(ctx context.Context, row task.Batch, values, scores []float32) (err error) {
 	in := t.loaded.instance
-	for _, c := range task.Inputs(t.task.Columns()) {
+	for _, c := range t.columns() {
 		if c.Type == task.F32 {
 			err = in.WriteFloat32(c.Name, row.Float32(c.Name))
 		} else {

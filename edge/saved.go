@@ -72,7 +72,7 @@ func (t *Trained) fits() error {
 	if err := t.layout.CheckRank(t.Rank); err != nil {
 		return fmt.Errorf("%w: %w", ErrJob, err)
 	}
-	if !t.layout.Method.Task.InOnePass() {
+	if !t.layout.Method.Task.Tried() {
 		return ErrNoModel
 	}
 	return nil

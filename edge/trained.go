@@ -25,7 +25,7 @@ const archiveExtra = 1 << 20
 type Trained struct {
 	Version uint64   // rounds in it
 	Rank    int      // 0: the head alone
-	Labels  []string // what Predict chooses from; none where it finds answers
+	Labels  []string // what Predict chooses from; none where it finds answers or writes
 	Archive []byte   // a zip of the adapter for other software
 
 	job      wire.Job
@@ -111,7 +111,7 @@ func (t *Trained) load(ctx context.Context) (_ *loaded, err error) {
 		return nil, err
 	}
 	want := map[string]wasm.Tensor{}
-	for _, c := range task.Inputs(t.task.Columns()) {
+	for _, c := range t.columns() {
 		kind := wasm.Int32
 		if c.Type == task.F32 {
 			kind = wasm.Float32

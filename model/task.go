@@ -187,12 +187,12 @@ func (t TaskKind) TellsTokens() bool {
 // Writes says whether a model of the task writes, or finds, answers of so many tokens.
 func (t TaskKind) Writes() bool { return t.of().answer > 0 || t.Asks() }
 
-// InOnePass says whether what a model has learnt is one forward pass over an example: a
-// decoder writes an answer token by token, and a pretrained model answers nothing yet.
-func (t TaskKind) InOnePass() bool {
-	r := t.Reads()
-	return r == ReadsExample || r == ReadsTokens || r == ReadsFrames
-}
+// Tried says whether what a model has learnt can be tried on an example by itself: a
+// pretrained one answers nothing yet.
+func (t TaskKind) Tried() bool { return t.Reads() != ReadsMasked }
+
+// Writes says whether the model writes a text, token by token.
+func (t TaskKind) Writes() bool { r := t.Reads(); return r == ReadsDecoder || r == ReadsNext }
 
 // Asks says whether an example of the task is a question, which has answers and no label.
 func (t TaskKind) Asks() bool { return t.of().asks }

@@ -76,6 +76,25 @@ func (a *answer) Read(e *dataset.Example, b Batch, row int) error {
 	return a.pixels(e, b, row)
 }
 
+// Begin is Read, with nothing of an answer.
+func (a *answer) Begin(e *dataset.Example, b Batch) (room int, err error) {
+	written, at := b.Int32(DecoderTokens), b.Int32(Places)
+	for i := range written {
+		written[i] = int32(a.config.PadTokenID)
+	}
+	written[0], at[0] = int32(a.config.T5.Start), 0
+	return a.tokens, a.Read(e, b, 0)
+}
+
+func (a *answer) Append(b Batch, n int, id int32) {
+	if n+1 < a.tokens {
+		b.Int32(DecoderTokens)[n+1], b.Int32(Places)[0] = id, int32(n+1)
+	}
+}
+
+func (a *answer) End(id int32) bool       { return int(id) == a.config.T5.End }
+func (a *answer) Text(ids []int32) string { return a.tok.Decode(ids) }
+
 // read gives the tokens of an example's words, with the box of each one's word; of its
 // text, and the whole page, where it has none.
 func (a *answer) read(e *dataset.Example) (ids []int32, boxes [][4]int32, err error) {

@@ -23,13 +23,14 @@ type causal struct {
 	before, after []int32 // special tokens around a text
 	pad           int32
 	sequence      int
+	ends          model.Ends
 	talk          *Talk // nil where the base lays no conversations out
 	talkless      error // and why
 }
 
 var causalKind = kind{columns: causalColumns, takes: []dataset.Form{dataset.FormBare, dataset.FormTexts, dataset.FormLists, dataset.FormWords, dataset.FormPrompts, dataset.FormTalks},
 	make: func(p parts) (Task, error) {
-		c := &causal{columns: p.columns, tok: p.tok, sequence: p.sequence, pad: int32(p.layout.Config.PadTokenID)}
+		c := &causal{columns: p.columns, tok: p.tok, sequence: p.sequence, ends: p.layout.Config.Decoder.Ends, pad: int32(p.layout.Config.PadTokenID)}
 		c.talk, c.talkless = NewTalk(p.base)
 		c.before, c.after = around(p.tok)
 		end := int32(p.layout.Config.Decoder.Ends[0])
@@ -242,5 +243,31 @@ func (c *causal) Before(e *dataset.Example) ([]int32, error) {
 	read, _, err := c.fitted(e)
 	return read, err
 }
+
+// Begin writes a text's tokens, as a prompt.
+func (c *causal) Begin(e *dataset.Example, b Batch) (room int, err error) {
+	ids := c.Prompt(e.Text)
+	switch {
+	case len(ids) == 0:
+		return 0, errors.New("a text has no tokens to write behind")
+	case len(ids) >= c.sequence:
+		return 0, fmt.Errorf("a text has %d tokens, and with what is written behind it %d at most", len(ids), c.sequence)
+	}
+	tokens := b.Int32(Tokens)
+	for i := copy(tokens, ids); i < c.sequence; i++ {
+		tokens[i] = c.pad
+	}
+	b.Int32(Places)[0] = int32(len(ids) - 1)
+	return c.sequence - len(ids), nil
+}
+
+func (c *causal) Append(b Batch, _ int, id int32) {
+	at := b.Int32(Places)
+	if next := int(at[0]) + 1; next < c.sequence {
+		b.Int32(Tokens)[next], at[0] = id, int32(next)
+	}
+}
+
+func (c *causal) End(id int32) bool { return c.ends.Has(id) }
 
 func (c *causal) Text(ids []int32) string { return c.tok.Decode(ids) }

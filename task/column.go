@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/starling-fl/starling/model"
 )
 
 // Type is the type of a column's values.
@@ -32,6 +34,27 @@ type Column struct {
 // Inputs are the columns that an answer follows from: all but what it is held to.
 func Inputs(columns []Column) []Column {
 	return slices.DeleteFunc(slices.Clone(columns), func(c Column) bool { return c.Name == Labels || c.Name == Weights })
+}
+
+// Tried are the inputs of a pass that a model is tried with: of one that writes a text, of
+// what is written so far and of the one place whose next token is to be told.
+func Tried(l *model.Layout, columns []Column) []Column {
+	in := Inputs(columns)
+	if !l.Method.Task.Writes() {
+		return in
+	}
+	at := Column{Name: Places, Type: I32, Shape: []int{1}}
+	for i := range in {
+		switch in[i].Name {
+		case Places:
+			at.Limit = in[i].Limit
+			in[i] = at
+			return in
+		case DecoderTokens:
+			at.Limit = in[i].Shape[0]
+		}
+	}
+	return append(in, at)
 }
 
 // Size is the number of values of one example.

@@ -92,6 +92,21 @@ func all(t Task, examples []dataset.Example, write func(*dataset.Example, Batch,
 	return b, nil
 }
 
+// A Writer is a Task whose base writes a text token by token, each after a pass over what
+// stands there.
+type Writer interface {
+	Task
+	// Begin writes what an example asks into the one row of a batch of Tried's columns; room
+	// is how many tokens there is room for behind it.
+	Begin(e *dataset.Example, b Batch) (room int, err error)
+	// Append puts a token, the n-th from 0, behind what stands there.
+	Append(b Batch, n int, id int32)
+	// End says whether a token ends a text.
+	End(id int32) bool
+	// Text is what tokens say.
+	Text(ids []int32) string
+}
+
 // leastSequence has room for the special tokens around a text, and for one token.
 const leastSequence = 3
 

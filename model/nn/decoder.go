@@ -34,7 +34,7 @@ func (d decoder) nextStates(tokens, places, weights *graph.Node) *graph.Node {
 	for l := range d.cfg.NumHiddenLayers {
 		x = layer(l, x)
 	}
-	return d.picked(d.last(x), tokens, places, weights)
+	return d.picked(d.last(x), places, weights)
 }
 
 // last is the norm behind the last layer.
@@ -53,15 +53,21 @@ func (d decoder) read(tokens, places *graph.Node) *graph.Node {
 }
 
 // picked are the rows of x [B*S, hidden] at places [B,K], zeros where weights are 0.
-func (d decoder) picked(x, tokens, places, weights *graph.Node) *graph.Node {
-	b, s, k := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1], places.Shape().Dimensions[1]
-	row := graph.MulScalar(graph.Iota(tokens.Graph(), shapes.Make(dtypes.Int32, b, k), 0), s)
-	x = graph.Gather(x, graph.Reshape(graph.Add(row, places), b*k, 1))
+func (d decoder) picked(x, places, weights *graph.Node) *graph.Node {
+	b, k := places.Shape().Dimensions[0], places.Shape().Dimensions[1]
+	x = rowsAt(x, places)
 	if weights != nil {
 		counts := graph.GreaterThan(weights, graph.ZerosLike(weights))
 		x = graph.Mul(x, spread(graph.Reshape(graph.ConvertDType(counts, dtypes.Float32), b*k), x))
 	}
 	return x
+}
+
+// rowsAt are the rows of x [B*S, hidden] at places int32 [B,K] of its B parts: [B*K, hidden].
+func rowsAt(x, places *graph.Node) *graph.Node {
+	b, k := places.Shape().Dimensions[0], places.Shape().Dimensions[1]
+	row := graph.MulScalar(graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, b, k), 0), x.Shape().Dimensions[0]/b)
+	return graph.Gather(x, graph.Reshape(graph.Add(row, places), b*k, 1))
 }
 
 // embedded is what the first layer reads [B*S, hidden] of tokens int32 [B,S].

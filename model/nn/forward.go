@@ -11,7 +11,7 @@ import (
 )
 
 // LogitsName is a forward pass's output: float32 [B, Classes]; [B, S*Classes] for a
-// label a word, [B, S*2] for spans.
+// label a word, [B, S*2] for spans, [B, vocabulary] of the token that comes next.
 const LogitsName = "logits"
 
 // ForwardSpec describes the forward pass of an adapter at a rank, of which a
@@ -41,8 +41,8 @@ func (s ForwardSpec) Build(g *graph.Graph) (params []Param, outputs []Output, er
 		return nil, nil, fmt.Errorf("nn: batch is %d, want 1..4096", s.Batch)
 	case !s.Config.Sees() && (s.Sequence < 1 || s.Sequence > s.Config.MaxTokens()):
 		return nil, nil, fmt.Errorf("nn: sequence is %d, want 1..%d, the positions of the base", s.Sequence, s.Config.MaxTokens())
-	case !lay.Method.Task.InOnePass():
-		return nil, nil, fmt.Errorf("nn: task %s has no forward pass of one example", lay.Method.Task)
+	case !lay.Method.Task.Tried():
+		return nil, nil, fmt.Errorf("nn: task %s is not tried on an example by itself", lay.Method.Task)
 	}
 	columns, err := task.Columns(lay, s.Sequence)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s ForwardSpec) Build(g *graph.Graph) (params []Param, outputs []Output, er
 	}
 	err = catch(func() {
 		p := newParams(g)
-		for _, c := range task.Inputs(columns) {
+		for _, c := range task.Tried(lay, columns) {
 			p.add(c.Name, Input, dtypeOf(c.Type), append([]int{s.Batch}, c.Shape...)...)
 		}
 		for _, span := range lay.Spans(s.Rank) {

@@ -116,6 +116,9 @@ func (e encoder) answer(outputs int) *graph.Node {
 	case model.ReadsDecoder:
 		given, d := in[task.DecoderTokens], e.writer()
 		x := d.decode(given, d.encode(e.document()))
+		if at := in[task.Places]; at != nil { // of the token behind one place alone
+			return linear(rowsAt(x, at), d.head(), nil)
+		}
 		return graph.Reshape(linear(x, d.head(), nil), given.Shape().Dimensions[0], -1)
 	case model.ReadsMasked:
 		x := e.maskedStates()

@@ -71,7 +71,7 @@ func (d decoder) recomputedLoss() (loss, surrogate *graph.Node) {
 
 	x := again(d.cfg.NumHiddenLayers)
 	n := labels.Shape().Size()
-	loss, root := d.headLoss(d.picked(d.last(x), tokens, places, weights), graph.Reshape(labels, n), graph.Reshape(weights, n))
+	loss, root := d.headLoss(d.picked(d.last(x), places, weights), graph.Reshape(labels, n), graph.Reshape(weights, n))
 	grad := graph.Gradient(root, x)[0]
 	for l := d.cfg.NumHiddenLayers - 1; l >= 0; l-- {
 		x := again(l)
