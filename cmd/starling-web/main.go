@@ -15,9 +15,11 @@
 //	quote(options)     a Promise; tries what a round of a job takes here: url, token and
 //	                   cores; JSON of client.Quote
 //	join(options, on)  a Promise; takes part until the job ends
-//	predict(input, untrained)
+//	predict(input, untrained, written)
 //	                   a Promise; what the model that a join ended with says, or its
-//	                   base alone, as it was before the job
+//	                   base alone, as it was before the job; written, a function, is
+//	                   called with a text that the model writes as it grows, and returns
+//	                   a Promise of whether to go on
 //	open(model)        a Promise; takes a model that a join ended with earlier, for predict
 //	stop()             ends join's promise with an error
 //
@@ -28,7 +30,7 @@
 // of objects with label, picture (a Blob), name, user and provider) and decode (a
 // function of a Blob that returns a Promise of width, height and pixels, a Uint8Array of
 // red, green, blue and alpha); or fileName and recordings (a list of objects with label,
-// recording (a Blob of a WAV or FLAC file), name, user and provider), in the full build. options is a source and url (the coordinator's address,
+// recording (a Blob of a WAV, FLAC or Ogg file), or text (what is said) in place of label, name, user and provider), in the full build. options is a source and url (the coordinator's address,
 // http(s) or ws(s)), token (a join token; without one the address alone, for
 // coordinators that ask for no secret), identity (32 bytes that an earlier join
 // returned), accept (an object: limits of the default policy that the owner widens, by

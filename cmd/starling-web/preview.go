@@ -84,6 +84,8 @@ func rowOf(set *dataset.Set, e dataset.Example) (r client.Row, err error) {
 		r.Label = set.Labels[e.Label]
 		r.Picture, err = shrunk(e.Image)
 		return r, err
+	case e.Recording != nil && e.Text != "":
+		r.Label = e.Text
 	case e.Recording != nil:
 		r.Label = set.Labels[e.Label]
 		return r, nil
@@ -108,8 +110,10 @@ func rowOf(set *dataset.Set, e dataset.Example) (r client.Row, err error) {
 	default:
 		r.Label, r.Text = set.Labels[e.Label], e.Text
 	}
-	runes := []rune(r.Text)
-	r.Text = string(runes[:min(len(runes), rowText)])
+	for _, s := range []*string{&r.Text, &r.Label} {
+		runes := []rune(*s)
+		*s = string(runes[:min(len(runes), rowText)])
+	}
 	return r, nil
 }
 

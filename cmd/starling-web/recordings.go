@@ -23,7 +23,7 @@ func recorded(list js.Value, name string) (*dataset.Set, error) {
 	if n > maxBlobs {
 		return nil, fmt.Errorf("%s: %d recordings, want at most %d", name, n, maxBlobs)
 	}
-	examples, labels := make([]dataset.Example, n), make([]string, n)
+	examples, labels, spoken := make([]dataset.Example, n), make([]string, n), 0
 	for i := range n {
 		at := list.Index(i)
 		file := text(at.Get("name"))
@@ -32,7 +32,18 @@ func recorded(list js.Value, name string) (*dataset.Set, error) {
 			return nil, err
 		}
 		labels[i] = text(at.Get("label"))
-		examples[i] = dataset.Example{Recording: r, User: cmp.Or(text(at.Get("user")), dataset.Speaker(file)), Provider: text(at.Get("provider"))}
+		examples[i] = dataset.Example{Recording: r, Text: text(at.Get("text")), User: cmp.Or(text(at.Get("user")), dataset.Speaker(file)),
+			Provider: text(at.Get("provider"))}
+		if examples[i].Text != "" {
+			spoken++
+		}
+	}
+	switch {
+	case spoken == 0:
+	case spoken < n:
+		return nil, fmt.Errorf("%s: %d of %d recordings say what is said in them, want all or none", name, spoken, n)
+	default:
+		return &dataset.Set{Examples: examples}, nil
 	}
 	return dataset.Named(name, examples, labels)
 }
@@ -41,7 +52,7 @@ func recorded(list js.Value, name string) (*dataset.Set, error) {
 // decodes with, not by the browser, whose decoders resample by filters of their own.
 func recording(blob js.Value, name string) (*dataset.Recording, error) {
 	if blob.Type() != js.TypeObject || blob.Get("arrayBuffer").Type() != js.TypeFunction {
-		return nil, fmt.Errorf("%s: a recording is a Blob of a WAV or FLAC file", name)
+		return nil, fmt.Errorf("%s: a recording is a Blob of a WAV, FLAC or Ogg file", name)
 	}
 	return dataset.DeferredRecording(func() (*audio.Sound, error) {
 		if size := blob.Get("size"); size.Type() != js.TypeNumber || size.Float() > audio.MaxFile {
@@ -70,7 +81,10 @@ func heard(e dataset.Example, at int, p *client.Preview) (*client.Sound, error) 
 		return nil, err
 	}
 	if p.Shortest == nil || s.Seconds() < p.Shortest.Seconds {
-		p.Shortest = &client.Shortest{At: at, Seconds: s.Seconds()}
+		p.Shortest = &client.Lasting{At: at, Seconds: s.Seconds()}
+	}
+	if p.Longest == nil || s.Seconds() > p.Longest.Seconds {
+		p.Longest = &client.Lasting{At: at, Seconds: s.Seconds()}
 	}
 	return &client.Sound{Seconds: s.Seconds(), Peaks: peaks(s)}, nil
 }

@@ -50,10 +50,13 @@ func (w *web) open(_ js.Value, args []js.Value) any {
 	})
 }
 
+// errEnough is a text whose reader has stopped it.
+var errEnough = errors.New("stopped")
+
 func (w *web) predict(_ js.Value, args []js.Value) any {
 	return promise(func() (any, error) {
-		if len(args) != 1 && len(args) != 2 {
-			return nil, errors.New("predict takes a text or an object, and whether the base is to say it alone")
+		if len(args) < 1 || len(args) > 3 {
+			return nil, errors.New("predict takes a text or an object, whether the base is to say it alone, and a function")
 		}
 		w.mu.Lock()
 		t := w.trained
@@ -65,11 +68,17 @@ func (w *web) predict(_ js.Value, args []js.Value) any {
 		if err != nil {
 			return nil, err
 		}
-		say := t.Predict
-		if len(args) == 2 && args[1].Truthy() {
-			say = t.Untrained
+		how := edge.Try{Untrained: len(args) > 1 && args[1].Truthy()}
+		if len(args) > 2 && args[2].Type() == js.TypeFunction {
+			how.Written = func(text string) error {
+				on, err := wait(args[2].Invoke(text))
+				if err == nil && !on.Truthy() {
+					err = errEnough
+				}
+				return err
+			}
 		}
-		said, err := say(context.Background(), &e)
+		said, err := t.Predict(context.Background(), &e, how)
 		if err != nil {
 			return nil, err
 		}

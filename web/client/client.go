@@ -5,7 +5,7 @@ package client
 // Preview is what a source holds, for its owner to look at before joining.
 type Preview struct {
 	// Kind is "texts", "lists" (texts, each with any number of labels), "unlabelled" (texts too), "prompts" (with completions), "words" (each with a label), "questions"
-	// (about documents), "pictures" or "recordings".
+	// (about documents), "pictures", "recordings" or "transcripts" (recordings, each with what is said in it).
 	Kind     string `json:"kind"`
 	Examples int    `json:"examples"`
 	// Labels stand the most frequent first: those of words where these have them, none
@@ -15,12 +15,14 @@ type Preview struct {
 	Rows []Row `json:"rows"`
 	// Groups is how many users or providers the source names; 0 where it names none.
 	Groups int `json:"groups"`
-	// Shortest is the recording that lasts the least; left out of other data.
-	Shortest *Shortest `json:"shortest,omitempty"`
+	// Shortest and Longest are the recordings that last the least and the most; left out of
+	// other data.
+	Shortest *Lasting `json:"shortest,omitempty"`
+	Longest  *Lasting `json:"longest,omitempty"`
 }
 
-// Shortest is a recording that lasts no longer than any other of its source.
-type Shortest struct {
+// Lasting is how long a recording of the source lasts.
+type Lasting struct {
 	At      int     `json:"at"` // its place in the source, from 0
 	Seconds float64 `json:"seconds"`
 }

@@ -4,7 +4,7 @@
 export interface Preview {
   /**
    * Kind is "texts", "lists" (texts, each with any number of labels), "unlabelled" (texts too), "prompts" (with completions), "words" (each with a label), "questions"
-   * (about documents), "pictures" or "recordings".
+   * (about documents), "pictures", "recordings" or "transcripts" (recordings, each with what is said in it).
    */
   kind: string;
   examples: number;
@@ -17,8 +17,12 @@ export interface Preview {
   rows: Row[];
   /** Groups is how many users or providers the source names; 0 where it names none. */
   groups: number;
-  /** Shortest is the recording that lasts the least; left out of other data. */
-  shortest?: Shortest;
+  /**
+   * Shortest and Longest are the recordings that last the least and the most; left out of
+   * other data.
+   */
+  shortest?: Lasting;
+  longest?: Lasting;
 }
 
 /** LabelCount is how often a label occurs. */
@@ -54,8 +58,8 @@ export interface Sound {
   peaks: string;
 }
 
-/** Shortest is a recording that lasts no longer than any other of its source. */
-export interface Shortest {
+/** Lasting is how long a recording of the source lasts. */
+export interface Lasting {
   /** its place in the source, from 0 */
   at: number;
   seconds: number;

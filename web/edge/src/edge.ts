@@ -118,7 +118,7 @@ export interface Joined {
  */
 export class Edge {
   readonly #worker: Thread;
-  readonly #asked = new Map<number, { resolve(json: string): void; reject(e: Error): void }>();
+  readonly #asked = new Map<number, { resolve(json: string): void; reject(e: Error): void; onText?: Trial["onText"] }>();
   #next = 0;
   #loaded?: { resolve(version: string): void; reject(e: Error): void };
   #joined?: { resolve(j: Joined): void; reject(e: Error): void } & Pick<JoinOptions, "onEvent" | "onGiven">;
@@ -202,9 +202,22 @@ export class Edge {
     return JSON.parse(await this.#ask((id) => ({ kind: "quote", id, trial }))) as Quote;
   }
 
-  /** What the model says that join has ended with: its labels, the likeliest first, a label of each word, or an answer. */
-  async predict(input: Input, { untrained = false }: Trial = {}): Promise<Prediction[]> {
-    return JSON.parse(await this.#ask((id) => ({ kind: "predict", id, input, untrained }))) as Prediction[];
+  /** What the model says that join has ended with: its labels, the likeliest first, a label of each word, an answer, or what it writes. */
+  async predict(input: Input, { untrained = false, onText, signal }: Trial = {}): Promise<Prediction[]> {
+    signal?.throwIfAborted();
+    const of = this.#next; // its number
+    const asked = this.#ask((id) => ({ kind: "predict", id, input, untrained }), onText);
+    const aborted = () => {
+      this.#asked.get(of)?.reject(signal?.reason as Error);
+      this.#asked.delete(of);
+      this.#send({ kind: "enough", of });
+    };
+    signal?.addEventListener("abort", aborted, { once: true });
+    try {
+      return JSON.parse(await asked) as Prediction[];
+    } finally {
+      signal?.removeEventListener("abort", aborted);
+    }
   }
 
   /** Takes a model that an earlier join has ended with, to predict with it; one without kept is refused. */
@@ -239,11 +252,11 @@ export class Edge {
     this.#end(new StarlingError("closed", "closed"));
   }
 
-  #ask(question: (id: number) => ToWorker): Promise<string> {
+  #ask(question: (id: number) => ToWorker, onText?: Trial["onText"]): Promise<string> {
     const id = this.#next++;
     return new Promise((resolve, reject) => {
       if (this.#over) return reject(this.#over);
-      this.#asked.set(id, { resolve, reject });
+      this.#asked.set(id, { resolve, reject, onText });
       this.#send(question(id));
     });
   }
@@ -264,6 +277,9 @@ export class Edge {
       case "refused":
         this.#asked.get(said.id)?.reject(new StarlingError(said.code, said.reason));
         this.#asked.delete(said.id);
+        return;
+      case "written":
+        this.#asked.get(said.id)?.onText?.(said.text);
         return;
       case "event":
         this.#joined?.onEvent?.(said.event);

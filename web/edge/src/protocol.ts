@@ -36,9 +36,11 @@ export interface PictureSource {
   pictures: LabelledPicture[];
 }
 
-/** A recording as a WAV or FLAC file, with its label. */
+/** A recording as a WAV, FLAC or Ogg file, with its label or what is said in it. */
 export interface LabelledRecording {
-  label: string;
+  label?: string;
+  /** What is said, for a job that transcribes: of all recordings or of none. */
+  text?: string;
   recording: Blob;
   /** What errors call it. One as Speech Commands has them, SPEAKER_nohash_0.wav, says whom it belongs to. */
   name?: string;
@@ -61,9 +63,13 @@ export type Source = FileSource | PictureSource | RecordingSource;
 export interface Trial {
   /** Whether its base is to answer alone, as it was before the job: what there is to compare with. */
   untrained?: boolean;
+  /** Called with the text as it grows, where the model writes one: an answer to a question, or what follows a text. */
+  onText?: (text: string) => void;
+  /** Ends a text that is being written when it aborts, and rejects with its reason. */
+  signal?: AbortSignal;
 }
 
-/** What a model is tried on: a text; a picture; a recording, as a WAV or FLAC file; or a document's text and a question about it. */
+/** What a model is tried on: a text; a picture; a recording, as a WAV, FLAC or Ogg file; or a document's text and a question about it. */
 export type Input = string | { text?: string; question?: string; picture?: Blob; recording?: Blob };
 
 /** The model that a job has come to, in the worker. */
@@ -117,7 +123,7 @@ export interface Client {
     options: WorkerJoin & Decoder & { account?: Uint8Array; keep?: (account: Uint8Array) => Promise<unknown> },
     on: (event: string, given?: string) => void,
   ): Promise<{ identity: Uint8Array; model: Model | null }>;
-  predict(input: string | (Exclude<Input, string> & Decoder), untrained: boolean): Promise<string>;
+  predict(input: string | (Exclude<Input, string> & Decoder), untrained: boolean, written: (text: string) => Promise<boolean>): Promise<string>;
   open(model: Model): Promise<null>;
   stop(): void;
 }
@@ -131,6 +137,7 @@ export type ToWorker =
   | { kind: "forget"; id: number; fileName: string; job: string }
   | { kind: "quote"; id: number; trial: RoundTrial }
   | { kind: "predict"; id: number; input: Input; untrained: boolean }
+  | { kind: "enough"; of: number }
   | { kind: "open"; id: number; model: Model }
   | { kind: "join"; options: WorkerJoin }
   | { kind: "help"; given: Help };
@@ -139,6 +146,7 @@ export type FromWorker =
   | { kind: "loaded"; version: string }
   | { kind: "answer"; id: number; json: string }
   | { kind: "refused"; id: number; reason: string; code: ErrorCode }
+  | { kind: "written"; id: number; text: string }
   | { kind: "event"; event: Event }
   | { kind: "given"; given: Given[]; kept: boolean }
   | { kind: "finished"; identity: Uint8Array; model?: Model }

@@ -96,10 +96,14 @@ async function answer(message: ToWorker): Promise<void> {
         if (!client) throw new Error("nothing is loaded");
         scope.postMessage({ kind: "answer", id: message.id, json: await asked(await client, message) });
       } catch (error) {
+        enough.delete(message.id);
         scope.postMessage({ kind: "refused", id: message.id, reason: reasonOf(error), code: codeOf(error, "data") });
       }
       return;
     }
+    case "enough":
+      enough.add(message.of);
+      return;
     case "join":
       if (!client) throw new Error("nothing is loaded");
       await join(await client, message.options);
@@ -125,8 +129,18 @@ async function asked(ready: Client, question: Question): Promise<string> {
     case "open":
       return ready.open(question.model).then(() => "null");
     case "predict":
-      return ready.predict(typeof question.input === "string" ? question.input : { ...question.input, decode }, question.untrained);
+      return ready.predict(typeof question.input === "string" ? question.input : { ...question.input, decode }, question.untrained, (text) => written(question.id, text));
   }
+}
+
+/** Questions whose texts nobody waits for any more. */
+const enough = new Set<number>();
+
+/** Tells a text so far, lets what was sent meanwhile in, and says whether to go on. */
+async function written(id: number, text: string): Promise<boolean> {
+  scope.postMessage({ kind: "written", id, text });
+  await new Promise((later) => setTimeout(later));
+  return !enough.has(id);
 }
 
 /** Takes part with the data's account, which no other tab then has. */
