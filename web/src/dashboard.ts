@@ -27,14 +27,21 @@ import { keepToken, takeToken } from "./token.js";
 const checkEvery = 15_000; // ms
 const foretellAfter = 1500; // ms after a round: they may follow one another fast
 
+/** Lets the page draw and answer between two pieces of its beginning, which together are longer than a task may be. */
+const breath = () => new Promise<void>((on) => { setTimeout(on); });
+
 let token = takeToken();
+await breath();
 foldCards();
+await breath();
 readyToAsk();
 
 const call = caller(() => token);
 const cohort = new CohortMap();
 const past = new History();
+await breath();
 const panels = new Panels();
+await breath();
 const fleet = new Fleet(call);
 const access = new Access(call);
 const steering = new Steering(call);
@@ -248,6 +255,7 @@ byId("downloads").addEventListener("click", (event) => {
   const file = (event.target as HTMLElement).dataset.file;
   if (file) void download(file);
 });
+await breath();
 setInterval(() => void check(), checkEvery);
 setInterval(() => say("left", closesAt > Date.now() ? `closes in ${duration((closesAt - Date.now()) / 1000)}` : ""), 500);
 void begin();

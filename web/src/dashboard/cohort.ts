@@ -1,6 +1,7 @@
 // The running round's devices as a map: a square each, coloured by standing,
-// browsers with a ring. One canvas holds thousands and is drawn once a frame.
+// browsers with a ring. One canvas holds thousands, of which a frame draws some.
 import { byId, element } from "../dom.js";
+import { soon } from "./frames.js";
 
 interface Standing { name: string; light: string; dark: string }
 
@@ -17,12 +18,12 @@ const standings: Record<string, Standing> = {
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const gap = 2, least = 6, largest = 22, highest = 320;
+const atOnce = 3000; // squares of one frame
 
 export class CohortMap {
   readonly #canvas = byId<HTMLCanvasElement>("cohort");
   #cohort = "";
   #browsers = "";
-  #asked = false;
   /** What is on the canvas: cells that have not changed since stay as they are. */
   #drawn = { cohort: "", browsers: "", look: "" };
 
@@ -39,12 +40,7 @@ export class CohortMap {
   }
 
   #ask(): void {
-    if (this.#asked) return;
-    this.#asked = true;
-    requestAnimationFrame(() => {
-      this.#asked = false;
-      this.#draw();
-    });
+    soon("cohort", () => this.#draw());
   }
 
   #draw(): void {
@@ -82,7 +78,7 @@ export class CohortMap {
     }
     const was = this.#drawn;
     const changed: number[] = [];
-    for (let i = 0; i < n; i++) if (anew || this.#cohort[i] !== was.cohort[i] || this.#browsers[i] !== was.browsers[i]) changed.push(i);
+    for (let i = 0; i < n && changed.length < atOnce; i++) if (anew || this.#cohort[i] !== was.cohort[i] || this.#browsers[i] !== was.browsers[i]) changed.push(i);
     const at = (i: number) => [(i % columns) * (size + gap), Math.floor(i / columns) * (size + gap)] as const;
     // One colour after the other: to change it costs more than a square.
     for (const [c, s] of Object.entries(standings)) {
@@ -94,6 +90,10 @@ export class CohortMap {
       const [x, y] = at(i);
       if (this.#browsers[i] === "b") to.strokeRect(x + 1.5, y + 1.5, size - 3, size - 3);
     }
-    this.#drawn = { cohort: this.#cohort, browsers: this.#browsers, look };
+    const end = changed.length < atOnce ? n : (changed.at(-1) ?? 0) + 1;
+    // What is left has its turn in the next frame: until then it is as it was, or not there.
+    const so = (now: string, before: string) => now.slice(0, end) + (anew ? "" : before.slice(end));
+    this.#drawn = { cohort: so(this.#cohort, was.cohort), browsers: so(this.#browsers, was.browsers), look };
+    if (end < n) this.#ask();
   }
 }
