@@ -148,7 +148,7 @@ async function exportsOf(entry) {
 
 /** The catalogues: English, which pages hold, and the others, each a file that pages fetch where they speak it. */
 async function buildLanguages() {
-  const { en } = (await exportsOf("src/language/en.ts")).exports;
+  const en = { ...(await exportsOf("src/language/en.ts")).exports.en, ...(await exportsOf("src/language/en-later.ts")).exports.later };
   const others = [];
   for (const file of readdirSync(join(here, "src/language")).filter((f) => /^[a-z]{2,3}\.ts$/.test(f) && f !== "en.ts").sort()) {
     const { contents, exports } = await exportsOf(`src/language/${file}`);
@@ -176,18 +176,15 @@ async function buildPages() {
   const protocol = await noteBuild();
   const [worker] = await bundle("edge/src/worker.ts", { format: "iife", outfile: "worker.js", alias: { "go-wasm-exec": loader() } });
   const workerName = asset("worker", ".js", worker.contents).name;
-  // What jobs of recordings load beside the page.
-  const [sound] = await bundle("src/join/sound.ts", { format: "esm", outfile: "sound.js" });
   const [recorder] = await bundle("src/join/recorder.worklet.ts", { format: "esm", outfile: "recorder.js" });
-  const soundName = asset("sound", ".js", sound.contents).name, recorderName = asset("recorder", ".js", recorder.contents).name;
-  const edge = edgeNames(), languages = await buildLanguages();
+  const recorderName = asset("recorder", ".js", recorder.contents).name;
+  const edge = edgeNames(), languages = await buildLanguages(), parts = new Set();
   for (const page of readdirSync(join(here, "pages")).filter((f) => f.endsWith(".html"))) {
     const name = basename(page, ".html");
     const entry = name === "index" ? "join" : name;
     const files = await bundle(`src/${entry}.ts`, {
-      format: "esm", outdir: "out",
+      format: "esm", outdir: "out", splitting: true, chunkNames: "part-[name]-[hash]",
       define: {
-        SOUND_URL: JSON.stringify(`assets/${soundName}`),
         RECORDER_URL: JSON.stringify(`assets/${recorderName}`),
         WORKER_URL: JSON.stringify(`assets/${workerName}`),
         EDGE_URL: JSON.stringify(edge.edge && `assets/${edge.edge}`),
@@ -198,11 +195,18 @@ async function buildPages() {
     });
     let html = filled(readFileSync(join(here, "pages", page), "utf8"), languages);
     for (const file of files) {
-      const extension = file.path.endsWith(".css") ? ".css" : ".js";
+      const extension = file.path.endsWith(".css") ? ".css" : ".js", part = basename(file.path);
+      if (part.startsWith("part-")) { // of the script, or what it fetches later
+        parts.add(part);
+        if (!existsSync(join(assets, `${part}.br`))) emit(`assets/${part}`, file.contents);
+        if (part.startsWith("part-chunk-")) html = html.replace("<link rel=\"stylesheet\"", `<link rel="modulepreload" href="assets/${part}">\n$&`);
+        continue;
+      }
       html = html.replaceAll(`${entry}${extension}"`, `assets/${asset(entry, extension, file.contents).name}"`);
     }
     emit(page, html);
   }
+  for (const old of readdirSync(assets)) if (old.startsWith("part-") && !parts.has(old.replace(/\.(br|gz)$/, ""))) rmSync(join(assets, old));
   emit("favicon.svg", readFileSync(join(here, "pages/favicon.svg")));
 }
 

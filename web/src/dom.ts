@@ -1,7 +1,7 @@
 // The page's elements. Text reaches the page as text nodes only: nothing that a
 // coordinator or a file says is ever parsed as markup. What is told by the catalogue is
 // written again where the page's language changes.
-import { t, Told, visible, whenTold, type Text } from "./language/language.js";
+import { inPage, t, Told, visible, whenTold, type Text } from "./language/language.js";
 
 export { visible };
 
@@ -74,12 +74,12 @@ export function title(text: Text): void {
   keep(document, "", text, (now) => { document.title = now; });
 }
 
-/** Fills what the page's HTML names by a message, and goes on doing so where the language changes. */
-export function tellPage(message: (key: string) => Told | undefined): void {
+/** Tells what the page's HTML names by a message in the language that it speaks, and goes on doing so where that changes. */
+export function tellPage(): void {
   for (const at of document.querySelectorAll<HTMLElement>("[data-say], [data-label]")) {
     const { say: text, label } = at.dataset;
-    if (text) keep(at, "", message(text) ?? text, (now) => { if (at.textContent !== now) at.textContent = now; });
-    if (label) keep(at, "aria-label", message(label) ?? label, (now) => at.setAttribute("aria-label", now));
+    if (text) keep(at, "", inPage(text, at.textContent ?? ""), (now) => { if (at.textContent !== now) at.textContent = now; });
+    if (label) keep(at, "aria-label", inPage(label, at.getAttribute("aria-label") ?? ""), (now) => at.setAttribute("aria-label", now));
   }
   whenTold(writeAgain);
 }

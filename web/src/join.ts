@@ -1,9 +1,10 @@
 // Join from this browser: choose data, look at it, see what is given, take part.
 import "./page.css";
-import { Edge, Participation } from "../edge/src/index.js";
+import { accountNames } from "../edge/src/account.js";
+import { Edge, Participation, type Model } from "../edge/src/index.js";
 import type { About, PublicStatus } from "./api.js";
 import { brief, byId, element, say, show, Sorry, tellPage, title } from "./dom.js";
-import { begin as speak, choose, languages, listed, maybe, spoken, t, whenTold } from "./language/language.js";
+import { begin as speak, choose, languages, listed, spoken, t, whenTold } from "./language/language.js";
 import { unable } from "./join/able.js";
 import { elsewhere, here } from "./join/address.js";
 import { bound, bytes, devices, duration, percent, rounds, significant } from "./join/amounts.js";
@@ -12,14 +13,12 @@ import { Awake, watchConditions, type Conditions, type Hindrance } from "./join/
 import { data, describeData, offerData } from "./join/data.js";
 import { given, peersText } from "./join/given.js";
 import { closeMicrophone } from "./join/hearing.js";
-import { paintLimits } from "./join/limits.js";
 import { Pace } from "./join/pace.js";
-import { offerGave, refreshGave } from "./join/gave.js";
 import { download, plain, type Tried } from "./join/plain.js";
 import { alone, deviceIdentity, saved, type SavedJoin } from "./join/saved.js";
-import { offerModel, offerShelf } from "./join/trained.js";
+import { keepModel, keptModels } from "./join/shelf.js";
 import { counted, teaches } from "./join/tasks.js";
-import { givenText, offline, reasonText, stateText } from "./join/words.js";
+import { codeText, givenText, offline, reasonText, stateText } from "./join/words.js";
 
 declare const WORKER_URL: string;
 declare const EDGE_URL: string;
@@ -212,7 +211,7 @@ function takePart(before?: SavedJoin): void {
           // Said once it is so: a page that is closed at these words would come back taking part.
           void saved.forget().then(() => {
             if (part === p) paint(p);
-            void refreshGave();
+            void offerGave();
             ended();
           });
           return;
@@ -241,7 +240,12 @@ function paint(p: Participation): void {
   show("joining", true);
   say("state", stateText(p, held));
   const why = reasonText(p);
-  say("reason", why && t("program.says", { words: brief(why, 600) }));
+  const code = codeText(p);
+  if (p.standing === "failed" && coded !== p) {
+    coded = p;
+    void later().then(() => paint(p), () => undefined);
+  }
+  say("reason", listed([...(code ? [code, " "] : []), ...(why ? [t("program.says", { words: brief(why, 600) })] : [])]));
   const away = offline(p);
   byId("state").classList.toggle("failed", away || p.standing === "failed" || p.standing === "refused");
   byId("dot").dataset.standing = away ? "offline" : p.standing;
@@ -250,8 +254,12 @@ function paint(p: Participation): void {
   const given = givenText(p, about);
   say("given-rounds", given.rounds);
   say("epsilon", given.epsilon);
-  paintLimits(p);
-  offerModel(p, about);
+  if (p.limits.length || limited) {
+    limited = true;
+    void later().then((m) => m.paintLimits(p));
+  }
+  if (p.totals.rounds > 0) void later(); // while the coordinator is there
+  offerModel(p);
   say("sent", bytes(p.totals.up));
   say("received", bytes(p.totals.down));
   const bar = byId<HTMLProgressElement>("step");
@@ -271,7 +279,7 @@ function paint(p: Participation): void {
     all.value = all.max;
     say("rounds-text", t("progress.all"));
     say("connection", "");
-    if (about !== undefined && ["answer", "pretrain", "causal"].includes(about.task)) say("sentence", t("device.no.use"));
+    if (about?.task === "pretrain") say("sentence", t("device.no.use"));
   }
   const pause = byId<HTMLButtonElement>("pause");
   pause.hidden = !working && p.standing !== "paused";
@@ -279,6 +287,34 @@ function paint(p: Participation): void {
   byId("stop").hidden = !working && p.standing !== "paused";
   byId("again").hidden = p.standing !== "failed" && p.standing !== "stopped" && p.standing !== "refused";
   awake.hold(working && byId<HTMLInputElement>("awake").checked);
+}
+
+// ---- what comes of it: a part of the script that is fetched where there is something to show
+
+let limited = false; // something was asked for beyond this device's limits
+let coded: Participation | undefined; // whose failure was told by its code
+
+const later = () => import("./join/later.js");
+let offered: Model | undefined;
+
+/** Keeps the model that the job has ended with, and offers to try it. */
+function offerModel(p: Participation): void {
+  if (!p.model || offered === p.model) return;
+  const { model } = p, of = { job: about?.job ?? `${t("trained.this")}`, id: about?.id, task: about?.task, sound: about?.sound, at: Date.now(), model };
+  offered = model;
+  const kept = keepModel(of);
+  void later().then((m) => m.offerModel(of, (input, how) => p.predict(input, how), kept),
+    async () => say("connection", await kept ? t("trained.later") : t("trained.unkept")));
+}
+
+async function offerShelf(): Promise<void> {
+  if ((await keptModels()).length) (await later()).offerShelf(loaded);
+}
+
+/** Shows what this browser's files have given, where they have given something. */
+async function offerGave(): Promise<void> {
+  const names = await accountNames();
+  if (names.length) (await later()).offerGave(loaded);
 }
 
 /** Pauses and resumes as charging and network allow. */
@@ -362,10 +398,10 @@ function offerLanguages(): void {
   whenTold(() => { select.value = spoken(); });
 }
 
-tellPage(maybe);
+tellPage();
 offerLanguages();
 offerData({ about: () => about, client: loaded, changed: ready });
-offerShelf(loaded);
-offerGave(loaded);
+void offerShelf();
+void offerGave();
 void speak().then(begin);
 setInterval(() => void refresh(), 2000);

@@ -19,7 +19,7 @@ async function exportsOf(file) {
   return import(`data:text/javascript;base64,${Buffer.from(built.outputFiles[0].contents).toString("base64")}`);
 }
 
-const { en } = await exportsOf("en");
+const en = { ...(await exportsOf("en")).en, ...(await exportsOf("en-later")).later };
 const others = await Promise.all(readdirSync(join(root, "src/language")).filter((f) => /^[a-z]{2,3}\.ts$/.test(f) && f !== "en.ts")
   .map(async (f) => (await exportsOf(f.replace(".ts", ""))).default));
 

@@ -48,8 +48,8 @@ test("with what a round takes here the lines stay short and plain", async () => 
       const lines = await linesOf({ ...usual, ...of, round }, tried);
       assert.match(lines[0], first, kind);
       // Two passes over 60 examples are 16 steps of 8.
-      assert.equal(lines[1], tried ? "Loads 24.0 MB; each round takes 1.4 MB, 4 seconds, 95.0 MB memory and battery."
-        : "Loads 24.0 MB, then 1.4 MB each round; training takes power and memory.", kind);
+      assert.equal(lines[1], tried ? "Loads 24.1 MB; each round takes 1.4 MB, 4 seconds, 95.0 MB memory and battery."
+        : "Loads 24.1 MB, then 1.4 MB each round; training takes power and memory.", kind);
       const all = lines.join(" ");
       assert.ok(all.split(/\s+/).length <= 60, `${kind}: ${all.split(/\s+/).length} words`);
       assert.ok(grade(all) <= 7, `${kind}: reads like grade ${grade(all).toFixed(1)}: ${all}`);

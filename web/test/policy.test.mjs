@@ -16,7 +16,7 @@ test("a job beyond the policy is refused with its reasons, and joined when they 
   await choose(tab, job.own);
   await tab.click("#join");
   await until("the refusal", () => tab.$eval("#limits", (e) => !e.hidden), () => job.story(tab, "body"));
-  assert.match(await textOf(tab, "#limits-list"), /Updates are to be written as "fixed16".*limit: [^.]*nf4.*finer an update is written/s);
+  assert.match(await textOf(tab, "#limits-list"), /Updates are to be written as “fixed16”.*limit: [^.]*nf4.*larger and finer an update may be/s);
   assert.match(await textOf(tab, "#state"), /^Not joined/);
   assert.ok(await tab.$eval("#limits-accept", (b) => b.disabled), "accepted before it was read");
   await accessible(tab, "refused by the policy");

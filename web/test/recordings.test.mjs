@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { accessible } from "./axe.mjs";
 import { inDark, names } from "./browsers.mjs";
 import { fleet, open, openTab, shot, textOf, until } from "./fleet.mjs";
-import { flac, recordings, said, wav } from "./voices.mjs";
+import { flac, recordings, said, transcripts, wav } from "./voices.mjs";
 
 const state = (tab) => textOf(tab, "#data-state");
 const ready = (tab) => until("the recordings", async () => !(await tab.$eval("#join", (b) => b.disabled)), () => state(tab));
@@ -55,7 +55,7 @@ for (const name of names) {
       writeFileSync(at, content);
       return at;
     };
-    await refused([file("song.mp3", "no recording")], /No recordings are among these files: want \.wav or \.flac/);
+    await refused([file("song.mp3", "no recording")], /No recordings are among these files: want \.wav, \.flac, \.ogg or \.opus/);
     await refused([file("broken.wav", "RIFF")], /^broken\.wav: neither WAV/);
     await refused([file("mute.wav", wav(new Array(8000).fill(0), 8000))], /mute\.wav: .*nothing is heard: was the microphone muted/);
     await refused([file("click.wav", said(1, 0.01))], /click\.wav lasts 0\.01 sec, and this job's model hears nothing shorter than 0\.021 sec: leave it out/);
@@ -69,8 +69,13 @@ for (const name of names) {
       await tab.click("#naming-form button");
       await ready(tab);
     };
+    await pick("high", [file("long.wav", said(2, 1.5))]);
+    assert.match(await textOf(tab, "#cut"), /^Of each recording the model hears the first 0\.4\d? sec: the longest, long\.wav, lasts 1\.5 sec\. What comes later is not learnt from\.$/);
+    await tab.click("#pictures-forget");
+    await until("nothing", () => tab.$eval("#join", (b) => b.disabled));
     await pick("high", [300, 302, 304].map(own));
     assert.match(await state(tab), /^3 recordings: high × 3$/);
+    assert.equal(await textOf(tab, "#cut"), "");
     const tone = flac(Array.from({ length: 8000 }, (_, i) => 0.5 * Math.sin(i / 9)), 16_000);
     await pick("low", [own(301), file("tone.flac", tone)]);
     assert.match(await state(tab), /^5 recordings: high × 3, low × 2$/);
@@ -133,4 +138,42 @@ test("a folder's recordings have the names of its folders, and generated words a
   assert.ok(!(await tab.$eval("#join", (b) => b.disabled)));
   assert.equal((await tab.$$("#rows svg.wave")).length, 5);
   await shot(tab, "chrome-join-spoken", { fullPage: true });
+});
+
+test("recordings with what is said in them are transcribed", { timeout: 400_000 }, async (t) => {
+  const job = await fleet(t, { made: transcripts, floor: 4, sequence: 26 });
+  const browser = await open(t, "chrome");
+  const { tab, faults } = await page(job, browser);
+  assert.match(await textOf(tab, "#summary"), /write down what is said/);
+  const own = (i) => join(job.dir, "device-3", `${i}.wav`), input = await tab.$("#file");
+  const file = (title, content) => {
+    writeFileSync(join(job.dir, title), content);
+    return join(job.dir, title);
+  };
+  const refused = async (files, reason) => {
+    await tab.$eval("#file", (e) => { e.value = ""; });
+    await input.uploadFile(...files);
+    await until(`the refusal ${reason}`, async () => reason.test(await state(tab)), () => state(tab));
+    assert.ok(await tab.$eval("#join", (b) => b.disabled));
+  };
+  await refused([own(300)], /^Nothing says what is said in 300\.wav/);
+  await refused([own(300), file("said.jsonl", '{"audio": "300.wav", "text": 7}\n')], /^said\.jsonl, line 1: want "audio" and "text"/);
+  await refused([file("long.wav", said(1, 2)), file("long.txt", "low\n")], /^long\.wav lasts 2 sec, and the model hears 0\.5\d? sec at most: cut it, with its text/);
+  await tab.click("#pictures-forget");
+  await tab.$eval("#file", (e) => { e.value = ""; });
+  await input.uploadFile(...Array.from({ length: 11 }, (_, k) => own(300 + k)), job.own, own(311), file("311.txt", " low\n"));
+  await ready(tab);
+  assert.match(await state(tab), /^12 recordings$/);
+  assert.deepEqual(await tab.$$eval("#rows tr td:first-child", (cells) => cells.map((c) => c.textContent)), ["high", "low", "high", "low", "high"]);
+  await accessible(tab, "transcripts");
+  await shot(tab, "chrome-join-transcripts", { fullPage: true });
+  job.joinNatives();
+  await tab.click("#join");
+  await ended(tab, job);
+  await (await tab.$("#try-sound")).uploadFile(own(302));
+  const verdict = () => textOf(tab, "#try-state");
+  await until("a text", async () => /^(Most likely “[ghilow ]+”, [\d.]+%|It hears no words)/.test(await verdict()), verdict);
+  assert.match(await textOf(tab, "#try-base"), /^Before this job its base (would have said “.+”, [\d.]+%|heard no words)\.$/);
+  await shot(tab, "chrome-join-transcript-tried", { fullPage: true });
+  quiet(faults);
 });

@@ -9,6 +9,7 @@ import { accessible } from "./axe.mjs";
 import { names } from "./browsers.mjs";
 import { choose, fleet, open, openTab, shot, textOf, until } from "./fleet.mjs";
 import { noise, png, vit } from "./images.mjs";
+import { llama } from "./writers.mjs";
 
 const classes = ["bright", "dark"];
 const side = 8;
@@ -171,11 +172,14 @@ for (const name of names) {
       { task: "pretrain", made: lines(plain, "task: pretrain"), flags: ["--unlabelled"], row: /^a shop in street 3\d/, state: /^12 texts in device-3\.jsonl$/,
         wrong: /"words" must be a string/ },
       { task: "answer", made: lines(documents, "task: answer"), row: /^3\d\.00|^6\d\.00/, state: /^12 questions in device-3\.jsonl$/,
+        text: "shop total 41.00 thanks", question: "total", verdict: /^(Most likely “.+”, [\d.]+%|It finds no answer)/, writes: true,
         wrong: /This holds words with a label each; the job trains on questions/ },
+      { task: "causal", made: (dir, devices) => { llama(join(dir, "llama")); return lines(plain, "task: causal\nbase: llama")(dir, devices); }, flags: ["--unlabelled"], row: /^a shop in street 3\d/, state: /^12 texts in device-3\.jsonl$/,
+        text: "a shop", verdict: /^Written: the likeliest each time/, writes: true, wrong: /"words" must be a string/ },
       { task: "tag", made: lines(tagged, "task: tag\nlabels: [O, price]"), row: /invoice\u2009\[O\] .*\[price\]/, state: /^12 texts in device-3\.jsonl: O × 36, price × 12$/,
         text: "over 41 EUR", verdict: /^3 words, each with its likeliest label$/, wrong: /This holds questions about documents; the job trains on words with a label each/ },
     ];
-    for (const { task, made, flags = [], row, state, text, question, verdict, wrong } of tasks) {
+    for (const { task, made, flags = [], row, state, text, question, verdict, writes, wrong } of tasks) {
       const job = await fleet(t, { made, floor: 4, sequence: 24, serveFlags: flags, nativeFlags: flags });
       const { tab, faults } = await openTab(browser, job.page);
       await until("the promise", async () => /ε/.test(await textOf(tab, "#given")), () => job.story(tab, "body"));
@@ -205,7 +209,20 @@ for (const name of names) {
       await tab.click("#try-button");
       await until("an answer", async () => verdict.test(await said(tab)), () => said(tab));
       if (task === "tag") assert.match(await textOf(tab, "#try-result"), /^nowbeforeover (O|price)[\d.]+%50\.0%41 (O|price)/);
-      assert.match(await textOf(tab, "#try-base"), task === "tag" ? /^Before this job its base could not tell: every label had 50\.0%\.$/ : /^Before this job its base (would have said “.+”|found no answer)/);
+      if (writes) {
+        // Both write, the one that has learnt and its base, and can be stopped.
+        if (task === "causal") assert.match(await textOf(tab, "#try-result"), /^With what was learnt.+Before this job.+/s);
+        assert.ok(await tab.$eval("#try-stop", (b) => b.hidden));
+        await tab.$eval("#try-button", (b) => b.click());
+        await until("its first words", async () => (await tab.$("#try-result .written span")) !== null || verdict.test(await said(tab)));
+        await tab.$eval("#try-stop", (b) => b.click());
+        await until("its end", async () => /^Stopped\.$/.test(await said(tab)) || verdict.test(await said(tab)), () => said(tab));
+        assert.ok(!(await tab.$eval("#try-button", (b) => b.disabled)));
+        // What was stopped does not stand in the way of the next.
+        await tab.click("#try-button");
+        await until("an answer again", async () => verdict.test(await said(tab)), () => said(tab));
+      }
+      if (task !== "causal") assert.match(await textOf(tab, "#try-base"), task === "tag" ? /^Before this job its base could not tell: every label had 50\.0%\.$/ : /^Before this job its base (would have said “.+”|found no answer)/);
       await accessible(tab, `${task} tried`);
       await shot(tab, `${name}-join-${task}-tried`, { fullPage: true });
       assert.deepEqual(faults.filter((f) => !/ERR_CONNECTION|NetworkError|Failed to load/.test(f)), []);

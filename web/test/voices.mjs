@@ -49,14 +49,15 @@ export function said(i, seconds = 0.5, rate = 11_025) {
   return wav(Array.from({ length: Math.round(seconds * rate) }, (_, t) => 0.4 * Math.sin(2 * Math.PI * pitch * t / rate) + (next() - 127.5) / 2000), rate);
 }
 
-/** An untrained HuBERT that hears 8,000 samples a second, fifty frames of them, as a model folder. */
-export function hubert(dir) {
+/** An untrained HuBERT that hears 8,000 samples a second, fifty frames of them, as a model folder; letters, where it has them, are what it writes. */
+export function hubert(dir, letters = "") {
   const h = 32, wide = 64, width = 16, kernel = [20, 16], stride = [10, 16], positions = 8, groups = 4;
   mkdirSync(dir, { recursive: true });
   writeFileSync(join(dir, "config.json"), JSON.stringify({ model_type: "hubert", hidden_size: h, num_hidden_layers: 1, num_attention_heads: 1, intermediate_size: wide,
     hidden_act: "gelu", layer_norm_eps: 1e-5, conv_dim: [width, width], conv_kernel: kernel, conv_stride: stride, conv_bias: false, num_feat_extract_layers: 2,
     feat_extract_norm: "group", feat_extract_activation: "gelu", feat_proj_layer_norm: true, num_conv_pos_embeddings: positions, num_conv_pos_embedding_groups: groups,
-    classifier_proj_size: 16 }));
+    classifier_proj_size: 16, ...(letters && { vocab_size: letters.length + 5, pad_token_id: 0 }) }));
+  if (letters) writeFileSync(join(dir, "vocab.json"), JSON.stringify(Object.fromEntries(["<pad>", "<s>", "</s>", "<unk>", "|", ...letters].map((c, i) => [c, i]))));
   writeFileSync(join(dir, "preprocessor_config.json"), JSON.stringify({ feature_size: 1, sampling_rate: 8000, do_normalize: true, padding_value: 0, padding_side: "right", return_attention_mask: false }));
   const shapes = { "encoder.pos_conv_embed.conv.bias": [h], "encoder.pos_conv_embed.conv.parametrizations.weight.original0": [1, 1, positions],
     "encoder.pos_conv_embed.conv.parametrizations.weight.original1": [h, h / groups, positions] };
@@ -86,4 +87,19 @@ export const recordings = (keys = "") => async (dir, devices) => {
     files: Array.from({ length: devices }, (_, i) => folder(`device ${i}`, 100 * i, 12)), validation: folder("validation", 5000, 20),
     keys: `task: listen\nbase: hubert\nlabels: [${words.join(", ")}]\n${keys}`,
   };
+};
+
+/** Recordings of the words with what is said in them, as lines of JSON beside their folder. */
+export const transcripts = async (dir, devices) => {
+  hubert(join(dir, "hubert"), "ghilow");
+  const lines = (name, from, n) => {
+    mkdirSync(join(dir, name), { recursive: true });
+    const all = Array.from({ length: n }, (_, k) => from + k).map((i) => {
+      writeFileSync(join(dir, name, `${i}.wav`), said(i));
+      return JSON.stringify({ audio: `${name}/${i}.wav`, text: words[i % 2] });
+    });
+    writeFileSync(join(dir, `${name}.jsonl`), `${all.join("\n")}\n`);
+    return join(dir, `${name}.jsonl`);
+  };
+  return { files: Array.from({ length: devices }, (_, i) => lines(`device-${i}`, 100 * i, 12)), validation: lines("validation", 5000, 20), keys: "task: transcribe\nbase: hubert\n" };
 };

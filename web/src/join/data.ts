@@ -6,7 +6,7 @@ import { listed, t, type Text, type Told } from "../language/language.js";
 import { sampleLabels } from "../sample.js";
 import { columnsOf, guess } from "./file.js";
 import { bytes } from "./amounts.js";
-import { forgetClips, loadSound, offerMicrophone, refuseShort, waveform } from "./hearing.js";
+import { checkLengths, forgetClips, loadSound, offerMicrophone, waveform } from "./hearing.js";
 import { forgetQuestion, labelled, sorts, type Labelled, type Sort } from "./picked.js";
 import { counted, holds, wordsOf } from "./tasks.js";
 
@@ -89,7 +89,7 @@ async function picked(files: File[]): Promise<void> {
   if (!about || !first) return;
   const sort = sortOf(about);
   // One table of pixels is a file, too.
-  if (sort && (files.length > 1 || files.some(sort.is) || sort === sorts.recordings)) return pickedItems(sort, files, about);
+  if (sort && (files.length > 1 || files.some(sort.is) || sort.kind === "recordings")) return pickedItems(sort, files, about);
   items = [];
   await look(first, async (table) => {
     file = table;
@@ -130,7 +130,7 @@ function chosen(about: About): Source | undefined {
   const all = [...items, ...clips], sort = sortOf(about);
   if (!sort || !all.length) return undefined;
   const fileName = folder || sort.kind; // what their account goes by
-  if (sort === sorts.recordings) return { fileName, recordings: all.map(({ file: recording, ...of }) => ({ ...of, recording })) };
+  if (sort.kind === "recordings") return { fileName, recordings: all.map(({ file: recording, ...of }) => ({ ...of, recording })) };
   return { fileName, pictures: all.map(({ file: picture, ...of }) => ({ ...of, picture })) };
 }
 
@@ -158,13 +158,14 @@ async function look<T>(chosen: T | undefined, read: (chosen: T) => Promise<Sourc
   data.source = data.preview = undefined;
   show("preview", false);
   say("left-out", "");
+  say("cut", "");
   byId("data-state").classList.remove("failed");
   page.changed();
   try {
     const source = await read(chosen);
     if (!source || mine !== turn) return;
     const preview = await (await page.client()).preview(source);
-    if (preview.kind === "recordings") await loadSound();
+    if (sorts[preview.kind]?.kind === "recordings") await loadSound();
     if (mine !== turn) return;
     paint(source, preview);
     check(source, preview);
@@ -184,7 +185,7 @@ function check(source: Source, preview: Preview): void {
   const words = about && wordsOf(about);
   if (!about || !words) return;
   if (preview.kind !== words.kind && preview.kind !== words.also) throw new Sorry(t("data.other.kind", { found: holds(preview.kind), wanted: holds(words.kind) }));
-  refuseShort(about, source, preview);
+  checkLengths(about, source, preview);
   const unknown = preview.labels.filter((l) => !about.labels.includes(l.name));
   if (!unknown.length || !about.labels.length) return;
   const said = { n: unknown.length, labels: listed(unknown.slice(0, 3).map((l) => `“${brief(l.name, 60)}”`), ", ") };

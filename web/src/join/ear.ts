@@ -1,8 +1,8 @@
 // The microphone: asked for on a click, heard sample by sample as it gives them, let go of
 // as soon as it is not needed. What it hears goes to the page alone.
 
-import type { Told } from "../language/language.js";
-import { kit } from "./kit.js";
+import { Sorry } from "../dom.js";
+import { t, type Told } from "../language/language.js";
 
 /** What was heard, of one channel. */
 export interface Take {
@@ -68,12 +68,12 @@ export class Ear {
     } catch (error) {
       for (const track of stream.getTracks()) track.stop();
       void context.close();
-      throw error instanceof kit().Sorry ? error : unusable(error);
+      throw error instanceof Sorry ? error : unusable(error);
     }
     this.#context = context;
     this.#stream = stream;
     for (const track of stream.getTracks()) {
-      track.onended = () => this.#lost(kit().t("microphone.gone"));
+      track.onended = () => this.#lost(t("microphone.gone"));
     }
   }
 
@@ -148,9 +148,9 @@ async function running(context: AudioContext): Promise<void> {
 }
 
 /** A sentence that says what to do next. */
-const sorry = (why: "none" | "refused" | "missing" | "busy" | "soundless" | "closed" | "silent" | "short") => new (kit().Sorry)(kit().t(`microphone.${why}`));
+const sorry = (why: "none" | "refused" | "missing" | "busy" | "soundless" | "closed" | "silent" | "short") => new Sorry(t(`microphone.${why}`));
 
-const unusable = (error: unknown) => new (kit().Sorry)(kit().t("microphone.unusable", { why: error instanceof Error ? error.message : String(error) }));
+const unusable = (error: unknown) => new Sorry(t("microphone.unusable", { why: error instanceof Error ? error.message : String(error) }));
 
 /** Why there is no microphone, and what to do. */
 function refusal(error: unknown): Error {

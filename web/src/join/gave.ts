@@ -1,7 +1,7 @@
 // What this browser's files have given, job by job: a picture over time, the numbers, a file
 // to take along, and forgetting. It is read from the accounts that the browser's edge keeps.
+// A part of the script that is fetched where there is something to show.
 import type { Edge, Given } from "../../edge/src/index.js";
-import { accountNames } from "../../edge/src/account.js";
 import { brief, byId, element, message, say, show } from "../dom.js";
 import { date, listed, spoken, t, Told, whenTold } from "../language/language.js";
 import { bound, bytes, significant } from "./amounts.js";
@@ -9,31 +9,29 @@ import { useless } from "./words.js";
 
 interface Gave { file: string; given: Given }
 
-let load: () => Promise<Edge>;
+let load: (() => Promise<Edge>) | undefined;
 let all: Gave[] = [];
 
-/** Shows the section where some file has given something; its jobs are read once it is opened. */
+/** Shows the section; its jobs are read once it is opened, and again where it is offered again. */
 export function offerGave(client: () => Promise<Edge>): void {
+  const again = load !== undefined;
   load = client;
+  show("gave", true);
+  if (again) {
+    if (byId<HTMLDetailsElement>("gave-details").open) void read();
+    return;
+  }
   byId("gave-details").addEventListener("toggle", () => { if (byId<HTMLDetailsElement>("gave-details").open) void read(); });
   byId("gave-json").addEventListener("click", () => download("starling-given.json", "application/json", `${JSON.stringify(all, undefined, "\t")}\n`));
   byId("gave-csv").addEventListener("click", () => download("starling-given.csv", "text/csv", csv(all)));
   whenTold(() => { if (all.length) paint(); }); // pictures are drawn with dates
-  void refreshGave();
-}
-
-/** Looks again whether there is something to show. */
-export async function refreshGave(): Promise<void> {
-  const names = await accountNames();
-  show("gave", names.length > 0);
-  if (names.length && byId<HTMLDetailsElement>("gave-details").open) await read();
 }
 
 async function read(): Promise<void> {
   say("gave-state", t("gave.reading"));
   byId("gave-state").classList.remove("failed");
   try {
-    const edge = await load();
+    const edge = await load!();
     const found: Gave[] = [];
     for (const file of await edge.sources()) for (const given of await edge.givenBy(file)) found.push({ file, given });
     all = found.sort((a, b) => b.given.last - a.given.last);
@@ -80,7 +78,7 @@ function forgetting(file: string, g: Given): HTMLElement {
 
 async function forget(file: string, g: Given): Promise<void> {
   try {
-    await (await load()).forget(file, g.id);
+    await (await load!()).forget(file, g.id);
     await read();
     say("gave-state", t("gave.forgot"));
     byId("gave-title").focus(); // the button is gone

@@ -2,26 +2,20 @@
 // is fetched by jobs of recordings alone.
 import type { Preview, Sound, Source } from "../../edge/src/index.js";
 import type { About } from "../api.js";
-import { byId, element, message, say, show, Sorry } from "../dom.js";
+import { byId, message, say, show, Sorry } from "../dom.js";
 import { t, type Text } from "../language/language.js";
 import { seconds } from "./amounts.js";
 import type { Labelled } from "./picked.js";
 import type * as Module from "./sound.js";
 
-declare const SOUND_URL: string;
 declare const RECORDER_URL: string;
 
-let fetching: Promise<typeof Module> | undefined;
 let loaded: typeof Module | undefined;
 let panel: Module.Panel | undefined;
 
 /** Fetches what draws and records; waveform can be called once it is here. */
 export async function loadSound(): Promise<typeof Module> {
-  fetching ??= import(new URL(SOUND_URL, location.href).href) as Promise<typeof Module>;
-  fetching.catch(() => { fetching = undefined; }); // the next try fetches again
-  loaded = await fetching;
-  loaded.use({ t, seconds, element, message, Sorry }); // a bundle of its own has no words
-  return loaded;
+  return loaded ??= (await import("./later.js")).sound;
 }
 
 const recorder = () => new URL(RECORDER_URL, location.href).href;
@@ -70,13 +64,26 @@ export async function listenOnce(of: About["sound"], told: (text: Text) => void)
 }
 
 /** A recording to look at and to play. */
-export const soundOf = async (recording: Blob): Promise<Node> => (await loadSound()).soundOf(recording);
+export const soundOf = async (recording: Blob): Promise<{ shown: Node; lasts: number }> => (await loadSound()).soundOf(recording);
 
-/** Refuses a recording of which nothing can be learnt, before anything is joined. */
-export function refuseShort(about: About, source: Source, { shortest }: Preview): void {
-  if (!about.sound || !shortest || !("recordings" in source)) return;
-  const least = about.sound.least / about.sound.rate;
-  if (shortest.seconds >= least) return;
-  const name = source.recordings[shortest.at]?.name ?? "a recording";
-  throw new Sorry(t("sound.short", { file: name, time: seconds(shortest.seconds), least: seconds(least) }));
+/** Refuses a recording of which nothing can be learnt, before anything is joined, and says where only a beginning is heard. */
+export function checkLengths(about: About, source: Source, { shortest, longest, kind }: Preview): void {
+  if (!about.sound || !shortest || !longest || !("recordings" in source)) return;
+  const least = about.sound.least / about.sound.rate, most = about.sound.samples / about.sound.rate;
+  const named = (at: number) => source.recordings[at]?.name ?? "a recording";
+  if (shortest.seconds < least) throw new Sorry(t("sound.short", { file: named(shortest.at), time: seconds(shortest.seconds), least: seconds(least) }));
+  if (longest.seconds <= most || kind !== "transcripts" && longest.seconds < most + mere) return;
+  const said = { file: named(longest.at), time: seconds(hundredths(longest.seconds)), most: seconds(hundredths(most)) };
+  if (kind === "transcripts") throw new Sorry(t("sound.long", said)); // nothing says where its text would have to be cut
+  say("cut", t("sound.cut", said));
 }
+
+/** What is heard of a recording of so many seconds, where that is not all. */
+export const cutText = (sound: About["sound"], lasts: number): Text => {
+  const most = sound ? sound.samples / sound.rate : Infinity;
+  return lasts >= most + mere ? t("sound.cut.one", { time: seconds(hundredths(lasts)), most: seconds(hundredths(most)) }) : "";
+};
+
+const mere = 0.1; // seconds of an end that nobody misses
+
+const hundredths = (s: number) => Math.round(100 * s) / 100;

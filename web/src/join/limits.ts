@@ -2,7 +2,7 @@
 // accepted one by one or not at all.
 import type { Participation, PolicyError } from "../../edge/src/index.js";
 import { byId, element, show } from "../dom.js";
-import { t } from "../language/language.js";
+import { listed, maybe, t, type Text } from "../language/language.js";
 
 let shown = "";
 
@@ -21,11 +21,30 @@ export function paintLimits(p: Participation): void {
   if (p.limits.length) byId("limits").focus();
 }
 
+/** Why a limit is there, by its key: those of one reason together. */
+const whys: Record<string, string> = {
+  shard: "shard", corrupt: "forged", breach_bits: "forged", semi_honest: "forged", uplinks: "large", rank: "large", values: "large", clip_norm: "large",
+  batch: "work", steps: "work", work: "work", memory: "memory", rounds: "rounds", epsilon: "rounds", own_noise: "honest", bits: "honest", bases: "base",
+  tensors: "tensors", examples: "few", leak: "leak", not_private: "private",
+};
+
+/** Whose limit is no amount and no list: the sentence before it says all. */
+const unsaid = new Set(["semi_honest", "not_private"]);
+
+/** What is asked for and why that matters, in the page's language; one that the page does not know, in the device's words. */
+function told({ key, what, why, have, want }: PolicyError): { what: Text; why: Text; limit?: Text } {
+  const sentence = (have === "0" && maybe(`limit.${key}.none`)) || maybe(`limit.${key}`, { have }), reason = maybe(`why.${whys[key]}`);
+  if (!sentence || !reason) return { what: `${what[0]?.toUpperCase()}${what.slice(1)}.`, why: `${why}.`, limit: want };
+  const [, which, limit] = /^at (least|most) (\S+)/.exec(want) ?? [];
+  return { what: sentence, why: reason, limit: unsaid.has(key) ? undefined : limit ? t(key === "breach_bits" ? "limit.chance" : which === "least" ? "limit.least" : "limit.most", { limit }) : want };
+}
+
 function row(l: PolicyError, i: number): HTMLElement {
   const box = element("input", { type: "checkbox", id: `limit-${i}`, "aria-describedby": `why-${i}` });
   box.addEventListener("change", ready);
-  return element("li", {}, box, element("label", { for: box.id }, element("b", {}, `${l.what[0]?.toUpperCase()}${l.what.slice(1)}.`),
-    " ", t("limits.own", { limit: l.want })), element("p", { id: `why-${i}`, class: "soft small" }, `${l.why}.`));
+  const { what, why, limit } = told(l);
+  return element("li", {}, box, element("label", { for: box.id }, element("b", {}, listed([what])), ...(limit ? [" ", t("limits.own", { limit })] : [])),
+    element("p", { id: `why-${i}`, class: "soft small" }, why));
 }
 
 function ready(): void {

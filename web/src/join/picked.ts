@@ -3,11 +3,14 @@
 // recording by the preview: none is left out in silence.
 import { byId, element, say, show, Sorry } from "../dom.js";
 import { t, type Text } from "../language/language.js";
+import { bytes } from "./amounts.js";
 
 /** One that was picked, or recorded. */
 export interface Labelled {
   label: string;
   file: Blob;
+  /** What is said in it, of a job that transcribes. */
+  text?: string;
   name: string;
   user?: string;
 }
@@ -15,10 +18,19 @@ export interface Labelled {
 /** What a job's files are where each is an example by itself. */
 export interface Sort {
   kind: "pictures" | "recordings";
+  /** Whether each comes with what is said in it, in place of a label. */
+  spoken?: boolean;
   is(file: File): boolean;
   /** Whether this browser opens it. */
   opens(file: File): Promise<boolean>;
 }
+
+const recordings: Sort = {
+  kind: "recordings",
+  // A data set of words has a folder of noise beside them.
+  is: (file) => /\.(wav|wave|flac|ogg|oga|opus)$/i.test(file.name) && place(file) !== "_background_noise_",
+  opens: async () => true, // the device itself decodes it
+};
 
 /** Sorts by the kind of data, as in TaskWords. */
 export const sorts: Record<string, Sort> = {
@@ -31,12 +43,8 @@ export const sorts: Record<string, Sort> = {
       return bitmap !== undefined;
     },
   },
-  recordings: {
-    kind: "recordings",
-    // A data set of words has a folder of noise beside them.
-    is: (file) => /\.(wav|wave|flac)$/i.test(file.name) && place(file) !== "_background_noise_",
-    opens: async () => true, // the device itself decodes it
-  },
+  recordings,
+  transcripts: { ...recordings, spoken: true },
 };
 
 /** Where a file lies below the picked folder; "" for one that was picked by itself. */
@@ -69,6 +77,13 @@ export async function labelled(sort: Sort, files: File[], labels: string[], told
   const inFolders = all.filter((f) => place(f) !== "");
   const others = files.length - all.length;
   const of = (file: File, label: string): Labelled => ({ label, file, name: file.webkitRelativePath || file.name });
+  if (sort.spoken) {
+    const told = files.filter((f) => /\.(txt|jsonl|ndjson)$/i.test(f.name)), texts = all.length ? await spokenTexts(told) : new Map<string, string>();
+    const items = all.map((f) => ({ ...of(f, ""), text: texts.get(f.name) ?? texts.get(stem(f.name)) ?? "" }));
+    const silent = items.find((f) => !f.text);
+    if (silent) throw new Sorry(t("data.unsaid", { file: silent.name }));
+    return { folder, items, others: others - told.length };
+  }
   if (inFolders.length === all.length) return { folder, items: all.map((f) => of(f, place(f))), others };
   if (inFolders.length) {
     throw new Sorry(t(`data.no.folder.${sort.kind}`, { n: all.length - inFolders.length }));
@@ -76,6 +91,40 @@ export async function labelled(sort: Sort, files: File[], labels: string[], told
   const label = await ask(sort, all.length, labels, told);
   return label === undefined ? undefined : { folder, items: all.map((f) => of(f, label)), others };
 }
+
+/** A file's name without its end. */
+const stem = (name: string) => name.replace(/\.[^.]*$/, "");
+
+/** What is said in recordings, by their names: of JSON Lines with "audio" and "text", or of a text beside each, by that one's name without its end. */
+async function spokenTexts(files: File[]): Promise<Map<string, string>> {
+  const texts = new Map<string, string>();
+  for (const file of files) {
+    if (file.size > mostTexts) throw new Sorry(t("data.too.large", { file: file.name, most: bytes(mostTexts) }));
+    const text = await file.text();
+    if (/\.txt$/i.test(file.name)) {
+      texts.set(stem(file.name), text.trim());
+      continue;
+    }
+    for (const [i, line] of text.split(/\r?\n/).entries()) {
+      if (!line.trim()) continue;
+      const said = object(line);
+      if (typeof said?.audio !== "string" || typeof said.text !== "string") throw new Sorry(t("data.no.text", { file: file.name, line: String(i + 1) }));
+      texts.set(said.audio.split("/").at(-1) ?? "", said.text.trim());
+    }
+  }
+  return texts;
+}
+
+/** A line's object; undefined where it is none. */
+function object(line: string): { audio?: unknown; text?: unknown } | null | undefined {
+  try {
+    return JSON.parse(line) as ReturnType<typeof object>;
+  } catch {
+    return undefined;
+  }
+}
+
+const mostTexts = 16 << 20; // bytes of a file that says what is said
 
 let asking: AbortController | undefined;
 

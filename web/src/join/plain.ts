@@ -6,11 +6,11 @@ import { weakFrom } from "../format.js";
 import { number, t, Told } from "../language/language.js";
 import { bytes, duration } from "./amounts.js";
 
-/** What a visit fetches beside the base: this page and the program that trains. */
-const programBytes = 1.13e6;
+/** What a visit fetches beside the base: this page and the program that trains, of which some jobs need all. */
+const programBytes = 1.2e6, fullBytes = 1.72e6;
 
 /** What is fetched once. */
-export const download = (a: About): Told => bytes(a.base_bytes + programBytes);
+export const download = (a: About): Told => bytes(a.base_bytes + (a.full ? fullBytes : programBytes));
 
 /** Three lines of at most sixty words together; the test counts them and how hard they read. */
 export function plain(a: About, tried?: Tried): [leaves: Told, costs: Told, stop: Told] {

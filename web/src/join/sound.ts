@@ -1,19 +1,17 @@
 // Recordings in the page: drawn, played, and said into this device's microphone word by
-// word. A bundle of its own, which jobs of recordings load. Nothing of it leaves the page.
+// word. A part of the script that jobs of recordings fetch. Nothing of it leaves the page.
 import type { About } from "../api.js";
-import type { Text, Told } from "../language/language.js";
+import { element, message, Sorry } from "../dom.js";
+import { t, type Text, type Told } from "../language/language.js";
+import { seconds } from "./amounts.js";
 import { Ear, play, type Take } from "./ear.js";
 import type { Labelled } from "./picked.js";
-import { kit } from "./kit.js";
 import { encodeWAV } from "./wav.js";
-
-export { use } from "./kit.js";
 
 const svg = "http://www.w3.org/2000/svg";
 
 /** How loud a recording is over time, 255 at its loudest. */
 export function waveform(peaks: Uint8Array, lasts: number, label: Text): Element {
-  const { element, seconds, t } = kit();
   const drawn = document.createElementNS(svg, "svg");
   const set = (at: Element, of: Record<string, string | number>) => { for (const [k, v] of Object.entries(of)) at.setAttribute(k, String(v)); };
   set(drawn, { class: "wave", "aria-hidden": "true", viewBox: `0 0 ${2 * peaks.length} 64`, preserveAspectRatio: "none" });
@@ -57,7 +55,6 @@ const wavOf = ({ samples, rate }: Take) => new Blob([encodeWAV(samples, rate)], 
 
 /** One thing that is said, for which the microphone is opened and closed again; told says what to do. */
 export async function listenOnce(of: About["sound"], recorder: string, told: (text: Told) => void): Promise<Blob> {
-  const { t, Sorry } = kit();
   let gone: Told | undefined;
   const ear = new Ear(recorder, () => undefined, (why) => {
     gone = why;
@@ -75,18 +72,17 @@ export async function listenOnce(of: About["sound"], recorder: string, told: (te
 }
 
 /** A recording to look at and to play, of one channel as the browser decodes it. */
-export async function soundOf(recording: Blob): Promise<Node> {
+export async function soundOf(recording: Blob): Promise<{ shown: Node; lasts: number }> {
   const buffer = await new OfflineAudioContext(1, 1, 44_100).decodeAudioData(await recording.arrayBuffer());
   const take = { samples: buffer.getChannelData(0), rate: buffer.sampleRate };
-  const { element, t } = kit();
   const button = element("button", { type: "button", class: "quiet small" }, t("microphone.play"));
   button.addEventListener("click", () => void play(take));
-  return element("span", { class: "sound" }, waveform(peaksOf(take), buffer.duration, t("microphone.tried")), button);
+  return { shown: element("span", { class: "sound" }, waveform(peaksOf(take), buffer.duration, t("microphone.tried")), button), lasts: buffer.duration };
 }
 
 /** Writes a text into an element, and again where the language changes. */
 function write(at: HTMLElement, text: Text): void {
-  at.replaceChildren(...kit().element("span", {}, text).childNodes);
+  at.replaceChildren(...element("span", {}, text).childNodes);
 }
 
 /** Where words are said, listened to and deleted. */
@@ -96,18 +92,17 @@ export class Panel {
   readonly #closed: (why: Text) => void;
   readonly #ear: Ear;
   readonly #root: HTMLElement;
-  readonly #word = kit().element("select", { id: "microphone-label" });
-  readonly #say = kit().element("p", { id: "microphone-word", class: "say" });
-  readonly #level = kit().element("meter", { id: "microphone-level", min: "0", max: "1", low: "0.02", "aria-label": kit().t("microphone.level") });
-  readonly #record = kit().element("button", { id: "microphone-record", type: "button" });
-  readonly #state = kit().element("p", { id: "microphone-told", role: "status" });
-  readonly #list = kit().element("ul", { id: "microphone-clips", class: "clips" });
+  readonly #word = element("select", { id: "microphone-label" });
+  readonly #say = element("p", { id: "microphone-word", class: "say" });
+  readonly #level = element("meter", { id: "microphone-level", min: "0", max: "1", low: "0.02", "aria-label": t("microphone.level") });
+  readonly #record = element("button", { id: "microphone-record", type: "button" });
+  readonly #state = element("p", { id: "microphone-told", role: "status" });
+  readonly #list = element("ul", { id: "microphone-clips", class: "clips" });
   #clips: Clip[] = [];
   #made = 0;
   #recording = false;
 
   constructor(at: HTMLElement, about: About, recorder: string, changed: (clips: Labelled[]) => void, closed: (why: Text) => void) {
-    const { element, t } = kit();
     this.#about = about;
     this.#changed = changed;
     this.#closed = closed;
@@ -155,7 +150,7 @@ export class Panel {
   /** One word: what is heard from where it begins, as long as a row of the job is. */
   async #take(): Promise<void> {
     if (this.#recording) return this.#ear.finish();
-    const { message, t } = kit(), label = this.#word.value;
+    const label = this.#word.value;
     this.#recording = true;
     write(this.#record, t("microphone.stop"));
     this.#tell(t("microphone.now", { word: label }));
@@ -190,7 +185,6 @@ export class Panel {
 
   /** Writes words with their counts, and the clips. */
   #fill(next: string): void {
-    const { element } = kit();
     this.#word.replaceChildren(...this.#about.labels.map((l) => element("option", { value: l }, `${l.slice(0, 60)} (${this.#count(l)})`)));
     this.#word.value = next;
     this.#list.replaceChildren(...this.#clips.map((c) => this.#row(c)));
@@ -198,13 +192,12 @@ export class Panel {
   }
 
   #paint(): void {
-    write(this.#say, kit().t("microphone.say", { word: this.#word.value }));
+    write(this.#say, t("microphone.say", { word: this.#word.value }));
     this.#record.hidden = !this.#ear.isOpen;
     this.#level.hidden = !this.#ear.isOpen;
   }
 
   #row(clip: Clip): HTMLElement {
-    const { element, t } = kit();
     const act = (text: Told, run: () => void) => {
       const button = element("button", { type: "button", class: "quiet small", "aria-label": t("shelf.which", { act: text, job: clip.name }) }, text);
       button.addEventListener("click", run);
@@ -218,7 +211,7 @@ export class Panel {
     const at = this.#clips.indexOf(clip);
     this.#clips = this.#clips.filter((c) => c !== clip);
     this.#fill(this.#word.value);
-    this.#tell(kit().t("microphone.deleted", { clip: clip.name }));
+    this.#tell(t("microphone.deleted", { clip: clip.name }));
     // The button is gone: on to the next one's, or back to the first.
     const rest = this.#list.querySelectorAll<HTMLButtonElement>("li button:last-child");
     (rest[Math.min(at, rest.length - 1)] ?? this.#record).focus();

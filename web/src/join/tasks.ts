@@ -21,6 +21,8 @@ export interface TaskWords {
 
 const lines = ".jsonl,.ndjson,.gz", unlabelled = ".txt,.csv,.jsonl,.ndjson,.gz";
 
+const sounds = ".wav,.wave,.flac,.ogg,.oga,.opus,audio/wav,audio/flac,audio/ogg";
+
 const examples = (n: number) => t("n.examples", { n }), texts = (n: number) => t("n.texts", { n });
 const pictures = (n: number) => t("n.pictures", { n });
 
@@ -48,8 +50,12 @@ const known: Record<string, TaskWords> = {
   },
   image: { kind: "pictures", counted: pictures, head: [t("head.label"), t("head.picture")], accept: "image/*,.csv,.gz", formats: t("formats.image") },
   listen: {
-    kind: "recordings", counted: (n) => t("n.recordings", { n }), head: [t("head.label"), t("head.recording")], accept: ".wav,.wave,.flac,audio/wav,audio/flac",
-    formats: t("formats.listen"),
+    kind: "recordings", counted: (n) => t("n.recordings", { n }), head: [t("head.label"), t("head.recording")], accept: sounds, formats: t("formats.listen"),
+  },
+  transcribe: {
+    kind: "transcripts", counted: (n) => t("n.recordings", { n }), head: [t("head.said"), t("head.recording")], accept: `${sounds},.txt,.jsonl`,
+    formats: t("formats.transcribe"),
+    template: () => ["example.jsonl", json({ audio: "first.wav", text: `${t("template.said")}` })],
   },
   span: questions,
   answer: questions,

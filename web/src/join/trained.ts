@@ -1,19 +1,20 @@
 // The models that jobs have come to: the one that this page helped to make, and
-// those that this browser has kept. Each is tried, taken along, forgotten.
-import type { Edge, Input, Model, Participation, Prediction, Trial } from "../../edge/src/index.js";
-import type { About } from "../api.js";
+// those that this browser has kept. Each is tried, taken along, forgotten. A part of the
+// script that is fetched where there is one.
+import type { Edge, Input, Model, Prediction, Trial } from "../../edge/src/index.js";
 import { byId, element, message, say, show } from "../dom.js";
 import { date, t, type Text, type Told } from "../language/language.js";
 import { bytes, percent, rounds } from "./amounts.js";
-import { listenOnce, soundOf } from "./hearing.js";
-import { forgetModel, keepModel, keptModels, type KeptModel } from "./shelf.js";
+import { cutText, listenOnce, soundOf } from "./hearing.js";
+import { forgetModel, keptModels, type KeptModel } from "./shelf.js";
 
 const most = 5; // labels shown
 
 type Predict = (input: Input, trial?: Trial) => Promise<Prediction[]>;
 
-let shown: { job: string; id?: string; task: string; sound?: About["sound"]; model: Model; predict: Predict } | undefined;
+let shown: KeptModel & { predict: Predict } | undefined;
 let loadClient: () => Promise<Edge>;
+let asking: AbortController | undefined; // a text that is being written
 
 /** Lists what is kept; load fetches the client where one of them is tried. */
 export function offerShelf(load: () => Promise<Edge>): void {
@@ -21,40 +22,49 @@ export function offerShelf(load: () => Promise<Edge>): void {
   void paintShelf();
 }
 
-/** Offers the model of a participation that has one, and keeps it. */
-export function offerModel(p: Participation, about: About | undefined): void {
-  if (!p.model || shown?.model === p.model) return;
-  const job = about?.job ?? `${t("trained.this")}`, task = about?.task ?? "classify";
-  const { model } = p, id = about?.id, sound = about?.sound;
-  offer(t("trained.title"), { job, id, task, sound, model, predict: (input, trial) => p.predict(input, trial) });
+/** Offers the model of this page's participation, and says whether it is kept. */
+export function offerModel(of: KeptModel, predict: Predict, kept: Promise<boolean>): void {
+  offer(t("trained.title"), { ...of, predict });
   say("trained-kept", "");
-  void keepModel({ job, id, task, sound, at: Date.now(), model }).then((kept) => {
-    say("trained-kept", kept ? t("trained.kept") : t("trained.unkept"));
-    show("forget", kept);
+  void kept.then((is) => {
+    say("trained-kept", is ? t("trained.kept") : t("trained.unkept"));
+    show("forget", is);
   });
 }
 
+/** What a person gives to a task's model, and whether it answers with one text. */
+const asks = { span: "question", answer: "question", image: "picture", listen: "sound", transcribe: "sound" } as Record<string, string | undefined>;
+const answers = new Set(["span", "answer", "transcribe", "causal"]);
+const writes = new Set(["answer", "causal"]);
+
 function offer(title: Told, of: NonNullable<typeof shown>): void {
-  const { job, task, model } = shown = of;
+  asking?.abort();
+  asking = undefined;
+  byId<HTMLButtonElement>("try-button").disabled = false;
+  show("try-stop", false);
+  const { job, model } = shown = of, task = taskOf(of);
   show("trained", true);
   say("trained-title", title);
   const after = { job, rounds: rounds(model.version) };
   say("trained-what", model.rank ? t("trained.what", { ...after, rank: model.rank }) : t("trained.head", after));
   say("archive", t("trained.download", { size: bytes(model.archive.length) }));
-  const reads = task !== "image" && task !== "listen";
+  const given = asks[task], reads = given === undefined || given === "question";
   show("try-text-part", reads);
-  show("try-question-part", task === "span");
-  show("try-picture-part", task === "image");
-  show("try-sound-part", task === "listen");
+  show("try-question-part", given === "question");
+  show("try-picture-part", given === "picture");
+  show("try-sound-part", given === "sound");
   show("try-button", reads);
   byId<HTMLTextAreaElement>("try-text").required = reads;
-  byId<HTMLInputElement>("try-question").required = task === "span";
-  say("try-text-name", task === "span" ? t("trained.document") : t("trained.text"));
-  say("try-button", task === "span" ? t("trained.find") : t("trained.label"));
+  byId<HTMLInputElement>("try-question").required = given === "question";
+  say("try-text-name", given === "question" ? t("trained.document") : task === "causal" ? t("trained.begin") : t("trained.text"));
+  say("try-button", given === "question" ? t("trained.find") : task === "causal" ? t("trained.go.on") : t("trained.label"));
   say("try-state", "");
   clearResult();
   void paintShelf();
 }
+
+/** What a model of a page that knew one task was kept as. */
+const taskOf = (of: KeptModel): string => of.task ?? "classify";
 
 function clearResult(): void {
   say("try-base", "");
@@ -88,7 +98,7 @@ async function open(k: KeptModel): Promise<void> {
     const edge = await loadClient();
     await edge.open(k.model);
     say("shelf-state", "");
-    offer(t("trained.kept.title"), { job: k.job, id: k.id, task: k.task ?? "classify", sound: k.sound, model: k.model, predict: (input, trial) => edge.predict(input, trial) });
+    offer(t("trained.kept.title"), { ...k, predict: (input, trial) => edge.predict(input, trial) });
     say("trained-kept", "");
     show("forget", true);
     byId("trained").focus();
@@ -100,28 +110,48 @@ async function open(k: KeptModel): Promise<void> {
 
 async function predict(input: Input): Promise<void> {
   if (!shown) return;
-  const { task } = shown;
+  const { predict: ask } = shown, task = taskOf(shown);
+  asking?.abort();
+  const { signal } = asking = new AbortController();
   const button = byId<HTMLButtonElement>("try-button");
   button.disabled = true;
-  say("try-state", t("trained.reading"));
+  show("try-stop", writes.has(task));
+  say("try-state", writes.has(task) ? t("trained.writing") : t("trained.reading"));
+  byId("try-state").classList.remove("failed");
   clearResult();
   try {
-    const found = await shown.predict(input), alone = await shown.predict(input, { untrained: true });
+    const now = writes.has(task) ? written(t("written.now")) : undefined;
+    const found = await ask(input, { onText: now, signal });
+    now?.(found[0]?.label ?? "");
+    const then = writes.has(task) ? written(t("written.before")) : undefined;
+    const alone = await ask(input, { untrained: true, onText: then, signal });
+    then?.(alone[0]?.label ?? "");
     say("try-state", verdict(task, found));
-    byId("try-state").classList.remove("failed");
     say("try-base", before(task, alone));
-    if (task !== "span") byId("try-result").replaceChildren(heads(), ...(task === "tag" ? found : found.slice(0, most)).map((p, i) => bar(p, baseOf(p, alone, i), undecided(alone))));
+    if (task === "answer") byId("try-result").replaceChildren(); // both stand above it, with their shares
+    if (!answers.has(task)) byId("try-result").replaceChildren(heads(), ...(task === "tag" ? found : found.slice(0, most)).map((p, i) => bar(p, baseOf(p, alone, i), undecided(alone))));
   } catch (error) {
-    say("try-state", message(error));
-    byId("try-state").classList.add("failed");
+    if (asking?.signal !== signal) return; // another question has followed, or another model
+    say("try-state", signal.aborted ? t("trained.stopped") : message(error));
+    byId("try-state").classList.toggle("failed", !signal.aborted);
   }
   button.disabled = false;
+  show("try-stop", false);
+  if (signal.aborted) button.focus(); // the one that stopped it is gone
+}
+
+/** A place for a text that is being written; what writes it there. */
+function written(name: Told): (text: string) => void {
+  const at = element("bdi", { class: "written" });
+  byId("try-result").append(element("li", { class: "text" }, element("b", {}, name), at));
+  return (text) => { at.replaceChildren(element("span", {}, text || t("written.nothing"))); };
 }
 
 function verdict(task: string, found: Prediction[]): Told {
   const [first] = found;
   if (task === "tag") return t("trained.words", { n: found.length });
-  if (task === "span") return first?.label ? t("trained.answer", { label: first.label, share: percent(first.probability) }) : t("trained.no.answer");
+  if (task === "causal") return t("trained.written");
+  if (answers.has(task)) return first?.label ? t("trained.answer", { label: first.label, share: percent(first.probability) }) : task === "transcribe" ? t("trained.no.words") : t("trained.no.answer");
   return first ? t("trained.likely", { label: first.label, share: percent(first.probability) }) : t("trained.no.labels");
 }
 
@@ -137,9 +167,10 @@ const undecided = (alone: Prediction[]) => {
 /** What the base says alone, so that one sees what was gained. */
 function before(task: string, alone: Prediction[]): Text {
   const [first] = alone;
+  if (task === "causal") return "";
   if (undecided(alone)) return t("before.undecided", { share: percent(first?.probability ?? 0) });
   if (task === "tag") return t("before.words");
-  if (task === "span") return first?.label ? t("before.answer", { label: first.label, share: percent(first.probability) }) : t("before.no.answer");
+  if (answers.has(task)) return first?.label ? t("before.answer", { label: first.label, share: percent(first.probability) }) : task === "transcribe" ? t("before.no.words") : t("before.no.answer");
   return first ? t("before.label", { label: first.label, share: percent(first.probability) }) : "";
 }
 
@@ -174,7 +205,9 @@ async function tryPicture(picture: File): Promise<void> {
 async function tryRecording(recording: Blob): Promise<void> {
   byId("try-heard").replaceChildren();
   await predict({ recording });
-  if (!byId("try-state").classList.contains("failed")) byId("try-heard").replaceChildren(await soundOf(recording));
+  if (byId("try-state").classList.contains("failed")) return;
+  const { shown: heard, lasts } = await soundOf(recording);
+  byId("try-heard").replaceChildren(heard, element("span", { class: "small" }, cutText(shown?.sound, lasts)));
 }
 
 async function trySaying(): Promise<void> {
@@ -206,10 +239,11 @@ byId("forget").addEventListener("click", () => {
     say("trained-kept", t("trained.forgotten"));
   });
 });
+byId("try-stop").addEventListener("click", () => asking?.abort());
 byId("try").addEventListener("submit", (event) => {
   event.preventDefault();
   const text = byId<HTMLTextAreaElement>("try-text").value.trim(), question = byId<HTMLInputElement>("try-question").value.trim();
-  if (text && shown) void predict(shown.task === "span" ? { text, question } : text);
+  if (text && shown) void predict(asks[taskOf(shown)] === "question" ? { text, question } : text);
 });
 const sound = byId<HTMLInputElement>("try-sound");
 sound.addEventListener("click", () => { sound.value = ""; });

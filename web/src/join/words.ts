@@ -1,7 +1,7 @@
 // What this device is doing, in words.
-import type { Participation } from "../../edge/src/index.js";
+import { StarlingError, type Participation } from "../../edge/src/index.js";
 import type { About } from "../api.js";
-import { listed, t, type Told } from "../language/language.js";
+import { listed, maybe, t, type Told } from "../language/language.js";
 import { bound, bytes, duration, rounds } from "./amounts.js";
 import type { Hindrance } from "./conditions.js";
 
@@ -55,6 +55,10 @@ const technical = /\b(?:code|status|errno) -?\d|\bdial|websocket|\b(?:wss?|https
 
 /** States whose text says why, beside what is told of them. */
 const explained = new Set(["abandoned", "dropped", "refused", "backoff"]);
+
+/** Why it failed, by its code; undefined where that says nothing more. */
+export const codeText = (p: Participation): Told | undefined =>
+  p.standing === "failed" && p.error instanceof StarlingError && !uninvited.test(p.reason) ? maybe(`failed.${p.error.code}`) : undefined;
 
 /** Why, in the words of the program or of the coordinator; "" where the state says all. */
 export function reasonText(p: Participation): string {

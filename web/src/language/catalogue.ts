@@ -1,11 +1,12 @@
 // What a language's catalogue of texts is: one message for each of English's, with the
 // same placeholders. A missing message, one too many or another placeholder does not compile.
 import type { en } from "./en.js";
+import type { later } from "./en-later.js";
 
 /** A text, or one for each form of a language's plurals, by the number {n}; "other" is always there. */
 export type Message = string | Readonly<Partial<Record<Intl.LDMLPluralRule, string>> & { other: string }>;
 
-export type English = typeof en;
+export type English = typeof en & typeof later;
 export type Key = keyof English;
 export type Catalogue = Readonly<Record<Key, Message>>;
 

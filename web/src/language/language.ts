@@ -1,10 +1,13 @@
 // The language that a page speaks: English, which it holds, or one that it fetches, by
 // what its browser prefers or its visitor chose. Texts and numbers are written anew where
 // it changes: see dom.ts.
-import type { English, Key, Language, Message, Placeholders } from "./catalogue.js";
+import type { Catalogue, English, Key, Language, Message, Placeholders } from "./catalogue.js";
 import { en } from "./en.js";
 
-const english: Language = { tag: "en", name: "English", direction: "ltr", messages: en };
+const english: Language = { tag: "en", name: "English", direction: "ltr", messages: { ...en } as Catalogue }; // the rest is added
+
+/** Adds what a part of the script brings along, which is English: other languages come whole. */
+export const add = (messages: Partial<Catalogue>): void => { Object.assign(english.messages, messages); };
 
 let language = english;
 let regional = "en"; // with the browser's region, which numbers and dates follow
@@ -43,8 +46,14 @@ export function t<K extends Key>(key: K, ...[values]: Values<K>): Told {
 
 /** A message whose key is put together, as of a job's task; undefined where there is none. */
 export function maybe(key: string, values: Record<string, Value> = {}): Told | undefined {
-  return Object.hasOwn(en, key) ? new Told(() => fill(language.messages[key as Key], values)) : undefined;
+  return Object.hasOwn(english.messages, key) ? new Told(() => fill(language.messages[key as Key], values)) : undefined;
 }
+
+/** A message of the page's HTML, which holds it in English. */
+export const inPage = (key: string, text: string): Told => new Told(() => {
+  const message = language.messages[key as Key] as Message | undefined;
+  return message === undefined ? text : fill(message, {});
+});
 
 function fill(message: Message, values: Record<string, Value>): string {
   const text = typeof message === "string" ? message : message[plurals.select(Number(values.n))] ?? message.other;

@@ -1,0 +1,11 @@
+// What a first visit does without: a part of the script that is fetched where a browser has
+// kept something, a job hears, asks for more than its device allows, or has made a round.
+import { later } from "../language/en-later.js";
+import { add } from "../language/language.js";
+
+export { offerGave } from "./gave.js";
+export { paintLimits } from "./limits.js";
+export * as sound from "./sound.js";
+export { offerModel, offerShelf } from "./trained.js";
+
+add(later);
