@@ -61,7 +61,7 @@ func (t *Trained) Predict(ctx context.Context, e *dataset.Example, how Try) ([]P
 		}
 		values = t.fresh
 	}
-	if t.layout.Method.Task.Writes() {
+	if t.layout.Method.Task.Generative() {
 		return t.write(ctx, &one, values, how.Written)
 	}
 	rows, _, err := task.Rows(t.task, []dataset.Example{one})

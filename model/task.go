@@ -189,10 +189,13 @@ func (t TaskKind) Writes() bool { return t.of().answer > 0 || t.Asks() }
 
 // Tried says whether what a model has learnt can be tried on an example by itself: a
 // pretrained one answers nothing yet.
-func (t TaskKind) Tried() bool { return t.Reads() != ReadsMasked }
+func (t TaskKind) Tried() bool { return t.Reads() != ReadsMasked && t != TaskDenoise }
 
-// Writes says whether the model writes a text, token by token.
-func (t TaskKind) Writes() bool { r := t.Reads(); return r == ReadsDecoder || r == ReadsNext }
+// Generative says whether a model that is tried writes a text, token by token.
+func (t TaskKind) Generative() bool {
+	r := t.Reads()
+	return t.Tried() && (r == ReadsDecoder || r == ReadsNext)
+}
 
 // Asks says whether an example of the task is a question, which has answers and no label.
 func (t TaskKind) Asks() bool { return t.of().asks }

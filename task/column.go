@@ -40,7 +40,7 @@ func Inputs(columns []Column) []Column {
 // what is written so far and of the one place whose next token is to be told.
 func Tried(l *model.Layout, columns []Column) []Column {
 	in := Inputs(columns)
-	if !l.Method.Task.Writes() {
+	if !l.Method.Task.Generative() {
 		return in
 	}
 	at := Column{Name: Places, Type: I32, Shape: []int{1}}
