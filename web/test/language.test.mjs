@@ -108,7 +108,7 @@ for (const name of names) {
     // German of Switzerland writes numbers in its own way.
     assert.match(await textOf(tab, "#rounds-text"), /^2 von 1[’'\u2019]200 Runden geschafft$/);
     assert.match(await textOf(tab, "#accuracy"), /^62\.5\s?% \(nach 2 Runden, Rang 2\)$/);
-    assert.match(await textOf(tab, "#plain"), /Lädt etwa 24\.0\sMB/);
+    assert.match(await textOf(tab, "#plain"), /Lädt etwa 24\.1\sMB/);
     const file = join(dir, "texts.csv");
     writeFileSync(file, "label,text\na,eins\nb,zwei\na,drei\n");
     await (await tab.$("#file")).uploadFile(file);
