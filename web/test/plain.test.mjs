@@ -78,7 +78,7 @@ for (const name of names) {
       await until("the lines", async () => (await tab.$$("#plain li")).length === 3, () => textOf(tab, "body"));
       const lines = await tab.$$eval("#plain li", (all) => all.map((li) => li.textContent));
       assert.match(lines[0], first, kind);
-      assert.match(lines[1], /Loads about 24\.0 MB, then more each round/, kind);
+      assert.match(lines[1], /Loads about 24\.1 MB, then more each round/, kind);
       assert.match(lines[2], /Stop anytime; what you sent stays/, kind);
       const all = lines.join(" ");
       assert.ok(all.split(/\s+/).length <= 60, `${kind}: ${all.split(/\s+/).length} words`);
