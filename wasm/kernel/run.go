@@ -15,8 +15,8 @@ import (
 const (
 	maxTerms = 256
 	maxCols  = 512
-	maxRows  = 512
-	high     = 8 // rows of A that are packed together
+	maxRows  = 504 // of every tile's height
+	high     = 8   // rows of A that are packed together
 )
 
 // perWorker is the least work that is worth another goroutine, in multiply-adds:

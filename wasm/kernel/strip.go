@@ -33,7 +33,7 @@ func (w *worker) rows(a, c int, idle []bool, cols, terms int, add bool) {
 			continue
 		}
 		end := from + 1
-		for end < min(from+high, rows) && !idle[end] {
+		for end < from+w.kernel.take(rows-from) && !idle[end] {
 			end++
 		}
 		n, line := end-from, lineC
@@ -77,7 +77,7 @@ func (w *worker) strip(s *strip) {
 		t.b = &w.b[col*s.terms]
 		t.width(min(wide*panel, s.cols-col) - (wide-1)*panel)
 		for row, i := 0, 0; row < s.rows; {
-			for k.heights[i] > s.rows-row {
+			for !k.fits(i, s.rows-row) {
 				i++
 			}
 			t.a = &s.src[s.a+row*s.row]
@@ -88,6 +88,21 @@ func (w *worker) strip(s *strip) {
 		col += wide * panel
 	}
 	t.a, t.b, t.c = nil, nil, nil
+}
+
+// take is how many of the rows that are left make a strip: whole tiles, or all of those that are left.
+func (k *Kernel) take(left int) int {
+	if left <= high {
+		return left
+	}
+	return high / k.heights[0] * k.heights[0]
+}
+
+// fits tells whether tiles of the i-th height are next where so many rows are left: two of a like height rather than one
+// that leaves a low one.
+func (k *Kernel) fits(i, left int) bool {
+	h := k.heights[i]
+	return h == left || h < left && (i+1 == len(k.heights) || 2*k.heights[i+1] < left)
 }
 
 // corners panics where a parallelogram of elements reaches outside of s.

@@ -64,6 +64,11 @@ func tile512x1x2(t *[11]uintptr)
 //go:noescape
 func tile512x1x3(t *[11]uintptr)
 
+// tile256x6 computes 6 rows and one panel of C, 256 bits at a time.
+//
+//go:noescape
+func tile256x6(t *[11]uintptr)
+
 // tile256x4 computes 4 rows and one panel of C, 256 bits at a time.
 //
 //go:noescape
@@ -138,6 +143,11 @@ func fused512x1x2(t *[11]uintptr)
 //
 //go:noescape
 func fused512x1x3(t *[11]uintptr)
+
+// fused256x6 computes 6 rows and one panel of C, 256 bits at a time.
+//
+//go:noescape
+func fused256x6(t *[11]uintptr)
 
 // fused256x4 computes 4 rows and one panel of C, 256 bits at a time.
 //

@@ -33,7 +33,7 @@ func main() {
 				tile512(a, rows, panels)
 			}
 		}
-		for _, rows := range []int{4, 2, 1} {
+		for _, rows := range []int{6, 4, 2, 1} {
 			tile256(a, rows)
 		}
 	}
