@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
@@ -30,9 +31,9 @@ func (e encoder) decoder() decoder {
 // hidden], zeros where weights, which may be nil, are 0.
 func (d decoder) nextStates(tokens, places, weights *graph.Node) *graph.Node {
 	keep := d.read(tokens, places)
-	x, layer := d.embedded(tokens, keep), d.layers(tokens, keep)
+	x, stages := d.embedded(tokens, keep), d.layers(tokens, keep)
 	for l := range d.cfg.NumHiddenLayers {
-		x = layer(l, x)
+		x = throughout(stages(l), x)
 	}
 	return d.picked(d.last(x), places, weights)
 }
@@ -95,20 +96,20 @@ func (d decoder) placed(x, places *graph.Node) *graph.Node {
 	return graph.Add(x, graph.Gather(d.params.frozen(name, d.cfg.MaxPositions, d.cfg.HiddenSize), places))
 }
 
-// layers computes layer l of what it reads; rows where keep [B*S] is 0 are zeros within.
-func (d decoder) layers(tokens, keep *graph.Node) func(l int, x *graph.Node) *graph.Node {
+// layers are the stages of layer l; rows where keep [B*S] is 0 are zeros within.
+func (d decoder) layers(tokens, keep *graph.Node) func(l int) []stage {
 	b, s := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
 	blank := func(x *graph.Node) *graph.Node { return graph.Mul(x, spread(keep, x)) }
 	masks, turns := map[bool]*graph.Node{}, map[model.Rope]rotation{}
-	return func(l int, x *graph.Node) *graph.Node {
+	return func(l int) []stage {
 		windowed, rope := d.cfg.Decoder.Windowed(l) && d.cfg.Decoder.Window < s, d.cfg.Decoder.RopeOf(l)
 		if masks[windowed] == nil {
-			masks[windowed] = d.mask(x.Graph(), s, windowed)
+			masks[windowed] = d.mask(tokens.Graph(), s, windowed)
 		}
 		if turns[rope].cos == nil && !d.cfg.Decoder.Learned {
-			turns[rope] = d.rotation(x.Graph(), rope, s)
+			turns[rope] = d.rotation(tokens.Graph(), rope, s)
 		}
-		return d.layer(x, b, d.cfg.DecoderLayer(l), masks[windowed], turns[rope], blank, nil)
+		return d.stages(b, d.cfg.DecoderLayer(l), masks[windowed], turns[rope], blank, nil)
 	}
 }
 
@@ -162,48 +163,60 @@ func (d decoder) hide(seen, by *graph.Node, windowed bool) *graph.Node {
 	return graph.MulScalar(hidden, maskedScore)
 }
 
-// layer is one layer; x [B*S, hidden]. cache, which may be nil, gives the keys [B,N,groups,d]
-// and values [B*N, groups*d] that queries see for those of x itself.
-func (d decoder) layer(x *graph.Node, b int, l model.DecoderLayer, mask *graph.Node, turn rotation, blank func(*graph.Node) *graph.Node,
-	cache func(k, v *graph.Node) (keys, values *graph.Node)) *graph.Node {
+// stages are those of one layer, whose x is [B*S, hidden]. cache, which may be nil, gives the keys [B,N,groups,d] and
+// values [B*N, groups*d] that queries see for those of x itself.
+func (d decoder) stages(b int, l model.DecoderLayer, mask *graph.Node, turn rotation, blank func(*graph.Node) *graph.Node,
+	cache func(k, v *graph.Node) (keys, values *graph.Node)) []stage {
 	c := d.cfg
-	y := blank(d.norm(x, l.BeforeAttention+".weight"))
-	q, k, v := d.queries(y, l)
-	if c.Decoder.HeadNorms {
-		q, k = d.headNorm(q, l.QueryNorm), d.headNorm(k, l.KeyNorm)
+	return []stage{
+		{[]string{l.BeforeAttention, l.Query, l.Key, l.Value}, func(x []*graph.Node) []*graph.Node {
+			return slices.Concat(x, d.queries(blank(d.norm(x[0], l.BeforeAttention+".weight")), l))
+		}},
+		{[]string{l.QueryNorm, l.KeyNorm, l.AttentionOutput, l.BehindAttention}, func(in []*graph.Node) []*graph.Node {
+			x, q, k, v := in[0], in[1], in[2], in[3]
+			if c.Decoder.HeadNorms {
+				q, k = d.headNorm(q, l.QueryNorm), d.headNorm(k, l.KeyNorm)
+			}
+			q, k = turn.apply(q, b, c.NumAttentionHeads), turn.apply(k, b, c.Decoder.KVHeads)
+			if cache != nil {
+				k, v = cache(k, v)
+			}
+			a := blank(d.attend(q, k, v, mask, b))
+			return []*graph.Node{graph.Add(x, d.outer(d.dense(a, l.AttentionOutput, c.HiddenSize, c.Decoder.OutputBias), l.BehindAttention))}
+		}},
+		{[]string{l.BeforeForward, l.Gate, l.Up}, func(x []*graph.Node) []*graph.Node {
+			return slices.Concat(x, d.middle(blank(d.norm(x[0], l.BeforeForward+".weight")), l))
+		}},
+		{[]string{l.Down, l.BehindForward}, func(in []*graph.Node) []*graph.Node {
+			f := d.activation(in[1], c.HiddenAct)
+			if len(in) > 2 {
+				f = graph.Mul(f, in[2])
+			}
+			return []*graph.Node{graph.Add(in[0], d.outer(d.dense(blank(f), l.Down, c.HiddenSize, c.Decoder.ForwardBiases), l.BehindForward))}
+		}},
 	}
-	q, k = turn.apply(q, b, c.NumAttentionHeads), turn.apply(k, b, c.Decoder.KVHeads)
-	if cache != nil {
-		k, v = cache(k, v)
-	}
-	a := blank(d.attend(q, k, v, mask, b))
-	x = graph.Add(x, d.outer(d.dense(a, l.AttentionOutput, c.HiddenSize, c.Decoder.OutputBias), l.BehindAttention))
-
-	y = blank(d.norm(x, l.BeforeForward+".weight"))
-	f := blank(d.forward(y, l))
-	return graph.Add(x, d.outer(d.dense(f, l.Down, c.HiddenSize, c.Decoder.ForwardBiases), l.BehindForward))
 }
 
 // queries are those of y, its keys and its values.
-func (d decoder) queries(y *graph.Node, l model.DecoderLayer) (q, k, v *graph.Node) {
+func (d decoder) queries(y *graph.Node, l model.DecoderLayer) []*graph.Node {
 	c := d.cfg
 	if !c.Decoder.Learned {
-		return d.dense(y, l.Query, c.QuerySize(), c.Decoder.Biases), d.dense(y, l.Key, c.KeySize(), c.Decoder.Biases), d.dense(y, l.Value, c.KeySize(), c.Decoder.Biases)
+		return []*graph.Node{d.dense(y, l.Query, c.QuerySize(), c.Decoder.Biases), d.dense(y, l.Key, c.KeySize(), c.Decoder.Biases),
+			d.dense(y, l.Value, c.KeySize(), c.Decoder.Biases)}
 	}
 	h := c.HiddenSize
 	all := d.dense(y, l.Query, 3*h, true)
 	part := func(i int) *graph.Node { return graph.Slice(all, graph.AxisRange(), graph.AxisRange(i*h, (i+1)*h)) }
-	return part(0), part(1), part(2)
+	return []*graph.Node{part(0), part(1), part(2)}
 }
 
-// forward is what the feed-forward has in its middle, of y.
-func (d decoder) forward(y *graph.Node, l model.DecoderLayer) *graph.Node {
-	c := d.cfg
-	up := func(name string) *graph.Node { return d.dense(y, name, c.IntermediateSize, c.Decoder.ForwardBiases) }
-	if c.Decoder.Learned {
-		return d.activation(up(l.Up), c.HiddenAct)
+// middle is what the feed-forward makes of y: what is activated, and what that is multiplied by where there is such.
+func (d decoder) middle(y *graph.Node, l model.DecoderLayer) []*graph.Node {
+	up := func(name string) *graph.Node { return d.dense(y, name, d.cfg.IntermediateSize, d.cfg.Decoder.ForwardBiases) }
+	if d.cfg.Decoder.Learned {
+		return []*graph.Node{up(l.Up)}
 	}
-	return graph.Mul(d.activation(up(l.Gate), c.HiddenAct), up(l.Up))
+	return []*graph.Node{up(l.Gate), up(l.Up)}
 }
 
 // outer is the norm behind a sublayer, where there is one.

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -9,10 +10,36 @@ import (
 	"github.com/starling-fl/starling/task"
 )
 
-// keptActivations is how many bytes of layers' activations a decoder's step may keep for its
-// way back; of more it keeps what each layer reads, and computes the layer again. It follows
-// from the shape alone, so that a step is one program everywhere. A variable for tests.
-var keptActivations = 128 << 20
+// A stage is a part of a layer: what it makes of what the one before gave, the first of the layer's states [n, hidden].
+// modules names the maps and norms within.
+type stage struct {
+	modules []string
+	of      func(in []*graph.Node) []*graph.Node
+}
+
+// throughout is the state behind a layer's stages.
+func throughout(stages []stage, x *graph.Node) *graph.Node {
+	in := []*graph.Node{x}
+	for _, s := range stages {
+		in = s.of(in)
+	}
+	return in[0]
+}
+
+// joined makes one stage of a layer's.
+func joined(stages []stage) []stage {
+	all := stage{of: func(in []*graph.Node) []*graph.Node { return []*graph.Node{throughout(stages, in[0])} }}
+	for _, s := range stages {
+		all.modules = append(all.modules, s.modules...)
+	}
+	return []stage{all}
+}
+
+// keptActivations is how many bytes of layers' activations a decoder's step may keep for its way back; of more it keeps
+// what the stages of layers read, which are what linear maps give, and computes the rest again. Where that would be more
+// than keptProducts it keeps what each layer reads, and computes the layer again. All of it follows from the shape alone,
+// so that a step is one program everywhere. Variables for tests.
+var keptActivations, keptProducts = 128 << 20, 256 << 20
 
 // activations is about how many bytes layers keep of b texts of s tokens.
 func (d decoder) activations(b, s int) int {
@@ -21,10 +48,17 @@ func (d decoder) activations(b, s int) int {
 	return 4 * b * each * c.NumHiddenLayers
 }
 
-// trainedOf are the trained tensors of a layer that the graph has.
-func (d decoder) trainedOf(layer int) (nodes []*graph.Node) {
+// products is how many bytes the stages of layers read of b texts of s tokens.
+func (d decoder) products(b, s int) int {
+	c := d.cfg
+	return 4 * b * s * (2*c.HiddenSize + c.QuerySize() + 2*c.KeySize() + 2*c.IntermediateSize) * c.NumHiddenLayers
+}
+
+// trainedOf are the trained tensors of modules that the graph has.
+func (d decoder) trainedOf(modules []string) (nodes []*graph.Node) {
 	for _, p := range d.params.list {
-		if p.Role == State && strings.HasPrefix(p.Name, d.cfg.DecoderLayerPrefix(layer)) && isTrained(p.Name) {
+		in := func(module string) bool { return module != "" && strings.HasPrefix(p.Name, module+".") }
+		if p.Role == State && isTrained(p.Name) && slices.ContainsFunc(modules, in) {
 			nodes = append(nodes, p.Node)
 		}
 	}
@@ -49,43 +83,66 @@ func (d decoder) recomputes(b, s int) bool {
 		}
 	}
 	for l := range d.cfg.NumHiddenLayers {
-		within += len(d.trainedOf(l))
+		for _, stage := range d.stages(b, d.cfg.DecoderLayer(l), nil, rotation{}, nil, nil) {
+			within += len(d.trainedOf(stage.modules))
+		}
 	}
 	return trained == within
 }
 
-// recomputedLoss is the loss of the inputs that the graph has and what has its gradient, with
-// one layer's activations in memory at a time beside what each layer reads (Chen et al.
-// 2016): from the last layer to the first each is computed again behind a barrier, which
-// keeps it apart from the first time, and its gradients follow from those of what it gave.
+// recomputedLoss is the loss of the inputs that the graph has and what has its gradient, with one layer's activations in
+// memory at a time beside what is kept (Chen et al. 2016; of products alone: Korthikanti et al. 2022): from the last
+// stage to the first each is computed again behind a barrier, which keeps it apart from the first time, and its
+// gradients follow from those of what it gave.
 func (d decoder) recomputedLoss() (loss, surrogate *graph.Node) {
 	in := d.params.byName
 	tokens, places, weights, labels := in[task.Tokens], in[task.Places], in[task.Weights], in[task.Labels]
+	b, s := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
 	keep := d.read(tokens, places)
-	layer := d.layers(tokens, keep)
-	read := []*graph.Node{d.embedded(tokens, keep)} // by each layer, and by the head
+	layers := d.layers(tokens, keep)
+	var stages []stage
 	for l := range d.cfg.NumHiddenLayers {
-		read = append(read, layer(l, read[l]))
+		of := layers(l)
+		if d.products(b, s) > keptProducts {
+			of = joined(of)
+		}
+		stages = append(stages, of...)
 	}
-	again := func(l int) *graph.Node { return graph.OptimizationBarrier(graph.StopGradient(read[l])) }
-
-	x := again(d.cfg.NumHiddenLayers)
-	n := labels.Shape().Size()
-	loss, root := d.headLoss(d.picked(d.last(x), places, weights), graph.Reshape(labels, n), graph.Reshape(weights, n))
-	grad := graph.Gradient(root, x)[0]
-	for l := d.cfg.NumHiddenLayers - 1; l >= 0; l-- {
-		x := again(l)
-		trained := d.trainedOf(l)
-		root := graph.ReduceAllSum(graph.Mul(layer(l, x), graph.StopGradient(grad)))
-		grads := graph.Gradient(root, append([]*graph.Node{x}, trained...)...)
-		grad = grads[0]
-		for i, p := range trained {
-			term := graph.ReduceAllSum(graph.Mul(p, graph.StopGradient(grads[1+i])))
-			if surrogate == nil {
-				surrogate = term
-			} else {
-				surrogate = graph.Add(surrogate, term)
+	read := [][]*graph.Node{{d.embedded(tokens, keep)}} // by each stage, and by the head
+	for i, stage := range stages {
+		read = append(read, stage.of(read[i]))
+	}
+	barriers := map[*graph.Node]*graph.Node{}
+	again := func(list []*graph.Node) (leaves []*graph.Node) {
+		for _, n := range list {
+			if barriers[n] == nil {
+				barriers[n] = graph.OptimizationBarrier(graph.StopGradient(n))
 			}
+			leaves = append(leaves, barriers[n])
+		}
+		return leaves
+	}
+
+	x := again(read[len(stages)])
+	n := labels.Shape().Size()
+	loss, root := d.headLoss(d.picked(d.last(x[0]), places, weights), graph.Reshape(labels, n), graph.Reshape(weights, n))
+	grads := graph.Gradient(root, x...)
+	add := func(sum *graph.Node, a, b *graph.Node) *graph.Node {
+		term := graph.ReduceAllSum(graph.Mul(a, graph.StopGradient(b)))
+		if sum == nil {
+			return term
+		}
+		return graph.Add(sum, term)
+	}
+	for i := len(stages) - 1; i >= 0; i-- {
+		x, trained := again(read[i]), d.trainedOf(stages[i].modules)
+		var root *graph.Node
+		for j, y := range stages[i].of(x) {
+			root = add(root, y, grads[j])
+		}
+		grads = graph.Gradient(root, slices.Concat(x, trained)...)
+		for j, p := range trained {
+			surrogate = add(surrogate, p, grads[len(x)+j])
 		}
 	}
 	return loss, surrogate

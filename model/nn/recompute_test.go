@@ -14,11 +14,11 @@ import (
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
-// A step that computes its layers again gives the loss to the bit and the gradients of one
+// A step that computes its layers again, or all of them but products, gives the loss to the bit and the gradients of one
 // that keeps their activations, on the Go backend and as a compiled program; where more than
 // layers is trained, none is computed again.
 func TestRecomputedLayers(t *testing.T) {
-	defer func(was int) { keptActivations = was }(keptActivations)
+	defer func(activations, products int) { keptActivations, keptProducts = activations, products }(keptActivations, keptProducts)
 	for _, name := range causalFamilies {
 		dir, base, want := loadCausal(t, name)
 		adapter, err := model.LoadPEFT(os.DirFS(filepath.Join(dir, "adapter")), base, model.TaskCausal, 0, nil)
@@ -30,10 +30,10 @@ func TestRecomputedLayers(t *testing.T) {
 		s := StepSpec{Config: base.Config, Method: l.Method, Rank: rank, Sequence: len(want.Tokens[0]),
 			Spec: training.Spec{Batch: len(want.Tokens), Optimizer: training.SGD}}
 		for backend, be := range map[string]compute.Backend{"Go": nil, "compiled": compiler.New()} {
-			var deltas [2][]float32
-			var losses [2]float32
-			for i, kept := range []int{1 << 40, 0} {
-				keptActivations = kept
+			var deltas [3][]float32
+			var losses [3]float32
+			for i, kept := range [3][2]int{{1 << 40, 0}, {0, 1 << 40}, {0, 0}} {
+				keptActivations, keptProducts = kept[0], kept[1]
 				step, err := newTrainer(be, s, base, map[string]compute.Buffer{})
 				if err != nil {
 					t.Fatalf("%s, %s: %v", name, backend, err)
@@ -46,9 +46,11 @@ func TestRecomputedLayers(t *testing.T) {
 			}
 			worst := 0.0
 			for i := range deltas[0] {
-				worst = max(worst, math.Abs(float64(deltas[0][i]-deltas[1][i])))
+				for _, again := range deltas[1:] {
+					worst = max(worst, math.Abs(float64(deltas[0][i]-again[i])))
+				}
 			}
-			if losses[0] != losses[1] || !(worst < 1e-6) {
+			if losses[0] != losses[1] || losses[0] != losses[2] || !(worst < 1e-6) {
 				t.Errorf("%s, %s: losses %v, gradients differ by %v", name, backend, losses, worst)
 			}
 		}

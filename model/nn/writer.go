@@ -94,10 +94,10 @@ func (w *Writer) build(n int) func(g *graph.Graph) ([]Param, []Output, error) {
 			if turns[rope].cos == nil && !c.Decoder.Learned {
 				turns[rope] = d.turnTables(g, rope, w.held).at(far, near)
 			}
-			x = d.layer(x, 1, c.DecoderLayer(l), masks[windowed], turns[rope], func(x *graph.Node) *graph.Node { return x },
+			x = throughout(d.stages(1, c.DecoderLayer(l), masks[windowed], turns[rope], func(x *graph.Node) *graph.Node { return x },
 				func(k, v *graph.Node) (keys, values *graph.Node) {
 					return graph.Reshape(cached(cacheName(l, "k"), k), 1, held, c.Decoder.KVHeads, c.Decoder.HeadSize), cached(cacheName(l, "v"), v)
-				})
+				}), x)
 		}
 		x = d.last(graph.Gather(x, last))
 		return d.params.list, append([]Output{{Name: LogitsName, Node: linear(x, d.head(), nil)}}, outputs...), nil
