@@ -23,12 +23,26 @@ import torch.nn.functional as F
 import torch_families
 
 
+# What 4-bit codes stand for (Dettmers et al. 2023, appendix E).
+LEVELS = np.array([-1, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
+                   -0.09105003625154495, 0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+                   0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1], np.float32)
+
+
 def read_tensors(m, path):
     """Reads frozen, state and inputs in manifest order."""
     data, at, out = open(path, "rb").read(), 0, {}
     for role in ("frozen", "state", "inputs"):
         for t in m.get(role, []):
             n = math.prod(t["shape"])
+            if "nf4" in t:
+                codes = np.frombuffer(data, np.uint8, (n + 1) // 2, at)
+                blocks = -(-n // t["nf4"]["block"])
+                scales = np.frombuffer(data, np.float32, blocks, at + len(codes))
+                at += len(codes) + 4 * blocks
+                values = LEVELS[np.stack([codes >> 4, codes & 15], 1).reshape(-1)[:n]]
+                out[t["name"]] = (values * np.repeat(scales, t["nf4"]["block"])[:n]).reshape(t["shape"])
+                continue
             kind = np.int32 if t["dtype"] == "i32" else np.float32
             out[t["name"]] = np.frombuffer(data, kind, n, at).reshape(t["shape"]).copy()
             at += 4 * n
@@ -54,7 +68,7 @@ class Model:
         return F.layer_norm(x, x.shape[-1:], self.t[name + ".weight"], self.t[name + ".bias"], 1e-12)
 
     def loss(self):
-        family = {"vit": torch_families.vit, "t5": torch_families.t5, "llama": torch_families.llama}.get(self.spec["Config"]["model_type"])
+        family = {"vit": torch_families.vit, "t5": torch_families.t5, "llama": torch_families.llama, "qwen2": torch_families.llama}.get(self.spec["Config"]["model_type"])
         if family:
             return family(self)
         t, cfg = self.t, self.spec["Config"]

@@ -52,12 +52,18 @@ func cases() []benchCase {
 			Classes: 4, Rank: 16, Spec: training.Spec{Batch: 4, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 1}, Full: true},
 		{Name: "t5-full-b4-s256", Step: &nn.StepSpec{Config: t5Small(), Method: model.Method{RMax: 16, Alpha: 16, Task: model.TaskAnswer, Answer: 16},
 			Rank: 16, Spec: training.Spec{Batch: 4, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 256}, Full: true},
-		{Name: "smollm2-full-b1-s256", Step: decoderStep(1), Full: true},
-		{Name: "smollm2-full-b4-s256", Step: decoderStep(4), Full: true},
+		{Name: "smollm2-full-b1-s256", Step: decoderStep(smollm2(), 1, 256), Full: true},
+		{Name: "smollm2-full-b4-s256", Step: decoderStep(smollm2(), 4, 256), Full: true},
+		{Name: "smollm2-full-b1-s128", Step: decoderStep(smollm2(), 1, 128), Full: true},
+		{Name: "smollm2-nf4-b1-s256", Step: decoderStep(smollm2(), 1, 256), NF4: true, Full: true},
+		{Name: "smollm2-nf4-b4-s256", Step: decoderStep(smollm2(), 4, 256), NF4: true, Full: true},
+		{Name: "qwen2-nf4-b1-s128", Step: decoderStep(qwen2(), 1, 128), NF4: true, Full: true},
 		{Name: "words-demo-b16-1s", Step: wordsStep(demoHubert(), 16, model.Method{Kind: model.MethodFull, RMax: 1, Alpha: 1}), Full: true},
 		{Name: "words-small-b8-1s", Step: wordsStep(smallHubert(), 8, model.Method{RMax: 8, Alpha: 16}), Full: true},
 		{Name: "words-distilhubert-b4-1s", Step: wordsStep(model.NewHubert(512, 768, 2), 4, model.Method{RMax: 8, Alpha: 16}), Full: true},
 		{Name: "base-full-b8-s64", Step: step(model.BERT(30522, 768, 12, 12, 512), 8, 64), Full: true},
+		{Name: "base-full-b2-s128", Step: step(model.BERT(30522, 768, 12, 12, 512), 2, 128), Full: true},
+		{Name: "base-full-b2-s512", Step: step(model.BERT(30522, 768, 12, 12, 512), 2, 512), Full: true},
 	}
 }
 
@@ -68,12 +74,24 @@ func vitSmall() model.Config {
 	return c
 }
 
-// decoderStep is one of SmolLM2-135M's shape, 30 layers, 576 wide, over 256 tokens.
-func decoderStep(batch int) *nn.StepSpec {
+// smollm2 is SmolLM2-135M's shape: 30 layers, 576 wide, three heads to a key.
+func smollm2() model.Config {
 	c := model.Llama(49152, 576, 30, 9, 8192)
 	c.IntermediateSize, c.Decoder.KVHeads, c.Decoder.Rope.Theta = 1536, 3, 1e5
+	return c
+}
+
+// qwen2 is Qwen2.5-0.5B's shape: 24 layers, 896 wide, seven heads to a key, biases of what is attended.
+func qwen2() model.Config {
+	c := model.Llama(151936, 896, 24, 14, 32768)
+	c.ModelType, c.IntermediateSize, c.Decoder.KVHeads, c.Decoder.Rope.Theta, c.Decoder.Biases = "qwen2", 4864, 2, 1e6, true
+	return c
+}
+
+// decoderStep is one over so many texts of so many tokens.
+func decoderStep(c model.Config, batch, tokens int) *nn.StepSpec {
 	return &nn.StepSpec{Config: c, Method: model.Method{RMax: 8, Alpha: 16, Task: model.TaskCausal}, Rank: 8,
-		Spec: training.Spec{Batch: batch, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 256}
+		Spec: training.Spec{Batch: batch, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: tokens}
 }
 
 // wordsStep is one over recordings of a second, of ten words.

@@ -2,7 +2,8 @@
 // under wazero, and the same step on GoMLX's Go backend. lab/bench/wasm/run.sh calls
 // it beside node, PyTorch, TensorFlow.js and OpenBLAS:
 //
-//	steps emit DIR [CASE...]  programs for both hosts, their inputs and a description; without names of padded cases
+//	steps emit DIR [laptop] [CASE...]  programs for both hosts, or for laptops alone, their inputs and a description;
+//	                          without names of padded cases
 //	steps wazero PROGRAM INPUTS [-steps n] [-warm n] [-kernel name] [-cores n] [-interpreter] [-label s]
 //	steps gomlx DIR CASE [-steps n] [-warm n] [-label s] [-smooth]
 //	steps report DIR          the markdown tables from DIR/results.jsonl
