@@ -14,6 +14,9 @@ func FuzzLoad(f *testing.F) {
 	f.Add(gemm().assemble())
 	f.Add(partGEMM().assemble())
 	f.Add(layers().assemble())
+	series := toy()
+	series.manifest = deep(3)
+	f.Add(series.assemble())
 	for _, table := range []map[string]struct {
 		m    *mod
 		want string

@@ -11,7 +11,7 @@ import (
 )
 
 // Format is the version of the program format that this package reads and writes.
-const Format = 8
+const Format = 9
 
 // SectionName is the name of the custom section that holds the Manifest.
 const SectionName = "starling.program"
@@ -107,61 +107,60 @@ func (t *Tensor) ScalesSize() uint64 {
 
 // validate checks everything that does not need the module: names, types,
 // shapes, that regions are aligned and pairwise disjoint, and that products
-// keep to them.
-func (m *Manifest) validate() error {
+// keep to them. It returns the step without repeats.
+func (m *Manifest) validate() (step *Manifest, err error) {
 	const where = "manifest"
 	if m.Format != Format {
-		return refuse(where, "format %d, this loader reads %d", m.Format, Format)
+		return nil, refuse(where, "format %d, this loader reads %d", m.Format, Format)
 	}
 	for _, s := range []struct{ field, v string }{{"name", m.Name}, {"compiler", m.Compiler}, {"host", m.Host}} {
 		if !plainText(s.v, 256, " ._/=+:,-") {
-			return refuse(where, "%s %.40q: letters, digits and \" ._/=+:,-\", at most 256", s.field, s.v)
+			return nil, refuse(where, "%s %.40q: letters, digits and \" ._/=+:,-\", at most 256", s.field, s.v)
 		}
 	}
 	if len(m.Segments) == 0 {
-		return refuse(where, "no segments")
+		return nil, refuse(where, "no segments")
 	}
 	if n := max(len(m.Segments), len(m.Prepare)); n > maxSegments {
-		return refuse(where, "%d segments, limit %d", n, maxSegments)
+		return nil, refuse(where, "%d segments, limit %d", n, maxSegments)
 	}
 	for _, list := range [][]Segment{m.Prepare, m.Segments} {
 		for _, s := range list {
 			if !plainText(s.Name, 256, " ._/=+:,-") {
-				return refuse(where, "segment name %.40q: letters, digits and \" ._/=+:,-\", at most 256", s.Name)
+				return nil, refuse(where, "segment name %.40q: letters, digits and \" ._/=+:,-\", at most 256", s.Name)
 			}
 		}
 	}
 	if n := len(m.Inputs) + len(m.Outputs) + len(m.State) + len(m.Frozen); n > maxTensors {
-		return refuse(where, "%d tensors, limit %d", n, maxTensors)
+		return nil, refuse(where, "%d tensors, limit %d", n, maxTensors)
 	}
 	if err := m.checkRepeats(); err != nil {
-		return err
+		return nil, err
 	}
 	if m.Arena.Offset%align != 0 {
-		return refuse(where, "arena offset %d is not a multiple of %d", m.Arena.Offset, align)
+		return nil, refuse(where, "arena offset %d is not a multiple of %d", m.Arena.Offset, align)
 	}
 	seen := make(map[string]bool)
 	for _, role := range m.roles() {
 		for i := range role.tensors {
 			t := &role.tensors[i]
 			if err := t.validate(role.name); err != nil {
-				return err
+				return nil, err
 			}
 			if seen[t.Name] {
-				return refuse(where, "%s %q: the name is taken", role.name, t.Name)
+				return nil, refuse(where, "%s %q: the name is taken", role.name, t.Name)
 			}
 			seen[t.Name] = true
 		}
 	}
 	memory, err := m.checkOverlap()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	step, err := m.Unrolled()
-	if err != nil {
-		return err
+	if step, err = m.Unrolled(); err != nil {
+		return nil, err
 	}
-	return step.checkProducts(memory)
+	return step, step.checkProducts(memory)
 }
 
 type roleList struct {

@@ -19,10 +19,10 @@ type manifestCode struct {
 	FLOPs    uint64
 	Fused    bool
 	Arena    [2]uint32 // offset, size
-	Inputs   []tensorCode
-	Outputs  []tensorCode
-	State    []tensorCode
-	Frozen   []tensorCode
+	Inputs   []seriesCode
+	Outputs  []seriesCode
+	State    []seriesCode
+	Frozen   []seriesCode
 	Prepare  []Segment
 	Segments []Segment
 	Repeats  []Repeat
@@ -37,6 +37,7 @@ type tensorCode struct {
 	Shape  []int
 	Offset uint32
 	NF4    []uint32 // none, or block and scales
+	Moves  []int64  // none, or in a series of rounds the steps of the offset and of the scales
 }
 
 // nest is a product's batch, rows, columns and terms.
@@ -73,7 +74,7 @@ func must[T any](v T, err error) T {
 
 // Encode returns the only encoding of m, or why m is not valid.
 func (m *Manifest) Encode() ([]byte, error) {
-	if err := m.validate(); err != nil {
+	if _, err := m.validate(); err != nil {
 		return nil, err
 	}
 	return m.marshal()
@@ -83,7 +84,7 @@ func (m *Manifest) marshal() ([]byte, error) {
 	e := manifestCode{
 		Format: m.Format, Name: m.Name, Compiler: m.Compiler, Host: m.Host, FLOPs: m.FLOPs, Fused: m.Fused,
 		Arena:  [2]uint32{m.Arena.Offset, m.Arena.Size},
-		Inputs: tensorCodes(m.Inputs), Outputs: tensorCodes(m.Outputs), State: tensorCodes(m.State), Frozen: tensorCodes(m.Frozen),
+		Inputs: seriesOf(m.Inputs), Outputs: seriesOf(m.Outputs), State: seriesOf(m.State), Frozen: seriesOf(m.Frozen),
 		Prepare: m.Prepare, Segments: m.Segments, Repeats: m.Repeats,
 	}
 	known := make(map[string]int)
@@ -129,31 +130,36 @@ func (m *Manifest) AppendSection(dst []byte) ([]byte, error) {
 // DecodeManifest reads the payload of a "starling.program" section. It accepts
 // exactly what Encode writes: other spellings of the same manifest are refused.
 func DecodeManifest(payload []byte) (*Manifest, error) {
+	m, _, err := decodeManifest(payload)
+	return m, err
+}
+
+// decodeManifest gives the step without repeats, too.
+func decodeManifest(payload []byte) (m, step *Manifest, err error) {
 	if len(payload) > maxManifestBytes {
-		return nil, refuse("manifest", "%d bytes, limit %d", len(payload), maxManifestBytes)
+		return nil, nil, refuse("manifest", "%d bytes, limit %d", len(payload), maxManifestBytes)
 	}
 	if len(payload) > 0 && payload[0] == '{' {
-		return nil, refuse("manifest", "JSON, as format 6 and older have it; this loader reads %d", Format)
+		return nil, nil, refuse("manifest", "JSON, as format 6 and older have it; this loader reads %d", Format)
 	}
 	var e manifestCode
 	if err := manifestDec.Unmarshal(payload, &e); err != nil {
-		return nil, refuse("manifest", "%v", err)
+		return nil, nil, refuse("manifest", "%v", err)
 	}
-	m, err := e.manifest()
-	if err != nil {
-		return nil, err
+	if m, err = e.manifest(); err != nil {
+		return nil, nil, err
 	}
-	if err := m.validate(); err != nil {
-		return nil, err
+	if step, err = m.validate(); err != nil {
+		return nil, nil, err
 	}
 	again, err := m.marshal()
 	if err != nil {
-		return nil, refuse("manifest", "%v", err)
+		return nil, nil, refuse("manifest", "%v", err)
 	}
 	if !bytes.Equal(again, payload) {
-		return nil, refuse("manifest", "not in canonical encoding")
+		return nil, nil, refuse("manifest", "not in canonical encoding")
 	}
-	return m, nil
+	return m, step, nil
 }
 
 // manifest is what e says. Products of one shape share its axes.
@@ -162,21 +168,16 @@ func (e *manifestCode) manifest() (*Manifest, error) {
 		Format: e.Format, Name: e.Name, Compiler: e.Compiler, Host: e.Host, FLOPs: e.FLOPs, Fused: e.Fused,
 		Arena: Region{Offset: e.Arena[0], Size: e.Arena[1]}, Prepare: e.Prepare, Segments: e.Segments, Repeats: orNil(e.Repeats),
 	}
+	left := maxTensors
 	for _, l := range []struct {
 		to   *[]Tensor
-		from []tensorCode
+		from []seriesCode
 	}{{&m.Inputs, e.Inputs}, {&m.Outputs, e.Outputs}, {&m.State, e.State}, {&m.Frozen, e.Frozen}} {
-		for _, c := range l.from {
-			t := Tensor{Name: c.Name, DType: c.DType, Shape: append([]int{}, c.Shape...), Offset: c.Offset}
-			switch len(c.NF4) {
-			case 0:
-			case 2:
-				t.NF4 = &NF4{Block: int(c.NF4[0]), Scales: c.NF4[1]}
-			default:
-				return nil, refuse("manifest", "%q: %d numbers of NF4, want block and scales", c.Name, len(c.NF4))
-			}
-			*l.to = append(*l.to, t)
+		list, err := tensorsOf(l.from, &left)
+		if err != nil {
+			return nil, err
 		}
+		*l.to = list
 	}
 	for i, c := range e.Products {
 		if c.Nest < 0 || c.Nest >= len(e.Nests) {
@@ -217,16 +218,4 @@ func orNil[T any](list []T) []T {
 		return nil
 	}
 	return list
-}
-
-func tensorCodes(tensors []Tensor) []tensorCode {
-	var out []tensorCode
-	for _, t := range tensors {
-		c := tensorCode{Name: t.Name, DType: t.DType, Shape: t.Shape, Offset: t.Offset}
-		if t.NF4 != nil {
-			c.NF4 = []uint32{uint32(t.NF4.Block), t.NF4.Scales}
-		}
-		out = append(out, c)
-	}
-	return out
 }

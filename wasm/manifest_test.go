@@ -33,7 +33,7 @@ func TestManifestRefused(t *testing.T) {
 		want   string
 	}{
 		"format":           {func(m *Manifest) { m.Format = 1 }, "format 1"},
-		"last format":      {func(m *Manifest) { m.Format = 5 }, "format 5, this loader reads 8"},
+		"last format":      {func(m *Manifest) { m.Format = 5 }, "format 5, this loader reads 9"},
 		"name":             {func(m *Manifest) { m.Name = "a\n" }, "name"},
 		"long name":        {func(m *Manifest) { m.Name = strings.Repeat("a", 257) }, "name"},
 		"markup":           {func(m *Manifest) { m.Compiler = "<b>" }, "compiler"},
@@ -108,8 +108,8 @@ func TestManifestCanonical(t *testing.T) {
 		"text in pieces":       replaced("\x64gemm", "\x7f\x64gemm\xff"),
 		"bytes, not text":      replaced("\x64gemm", "\x44gemm"),
 		"no UTF-8":             replaced("\x64gemm", "\x64gem\xff"),
-		"long number":          replaced("\x08\x64gemm", "\x18\x08\x64gemm"),
-		"a float":              replaced("\x08\x64gemm", "\xf9\x48\x00\x64gemm"),
+		"long number":          replaced("\x09\x64gemm", "\x18\x09\x64gemm"),
+		"a float":              replaced("\x09\x64gemm", "\xf9\x48\x80\x64gemm"),
 		"a tag":                replaced("\x64gemm", "\xc2\x64gemm"),
 		"an element more":      append([]byte{0x91}, append(slices.Clone(payload[1:]), 0)...),
 		"an element less":      append([]byte{0x8f}, payload[1:len(payload)-1]...),
@@ -124,7 +124,7 @@ func TestManifestCanonical(t *testing.T) {
 		"a shape that is none": recoded(func(c *manifestCode) { c.Products[0].Nest = 1 }),
 		"a negative shape":     recoded(func(c *manifestCode) { c.Products[0].Nest = -1 }),
 		"a number of NF4": recoded(func(c *manifestCode) {
-			c.Frozen = []tensorCode{{Name: "a", DType: Float32, Shape: []int{16}, NF4: []uint32{16}}}
+			c.Frozen = []seriesCode{{Rounds: 1, Tensors: []tensorCode{{Name: "a", DType: Float32, Shape: []int{16}, NF4: []uint32{16}}}}}
 		}),
 	} {
 		if bytes.Equal(other, payload) {
@@ -173,7 +173,8 @@ func TestManifestAllocations(t *testing.T) {
 		at   int // of the manifest's elements
 		list cbor.RawMessage
 	}{
-		"tensors":  {7, list(full, "\x85\x60\x60\x80\x00\x80")},
+		"series":   {7, list(full, "\x82\x01\x80")},
+		"tensors":  {7, cbor.RawMessage("\x81\x82\x01" + string(list(full, "\x86\x60\x60\x80\x00\x80\x80")))},
 		"segments": {12, list(full, "\x82\x60\x00")},
 		"shapes":   {14, list(full, "\x84\x80\x80\x80\x80")},
 		"axes":     {14, list(30, "\x84"+axes+axes+axes+axes)},
@@ -228,8 +229,8 @@ func inMemory(p *Product) bool {
 }
 
 func FuzzDecodeManifest(f *testing.F) {
-	for _, m := range []*mod{toy(), gemm(), layers()} {
-		payload, err := m.manifest.Encode()
+	for _, m := range []*Manifest{toy().manifest, gemm().manifest, layers().manifest, deep(3)} {
+		payload, err := m.Encode()
 		check(f, err)
 		f.Add(payload)
 	}

@@ -91,8 +91,8 @@ func (m *module) custom(r *reader) error {
 	if m.manifest != nil {
 		return refuse("manifest", "section %s twice", SectionName)
 	}
-	manifest, err := DecodeManifest(r.bytes(r.left()))
-	m.manifest = manifest
+	var err error
+	m.manifest, m.step, err = decodeManifest(r.bytes(r.left()))
 	return err
 }
 
@@ -261,11 +261,6 @@ func (m *module) complete() error {
 		if _, err := m.segmentIndex(false, i); err != nil {
 			return err
 		}
-	}
-	step, err := m.manifest.Unrolled()
-	m.step = step
-	if err != nil {
-		return err
 	}
 	if len(m.exports) != want {
 		return refuse("export section", "%d exports, the manifest speaks of %d", len(m.exports), want)

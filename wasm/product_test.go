@@ -192,7 +192,7 @@ func TestProductAddresses(t *testing.T) {
 	accepted := 0
 	for range 40000 {
 		m := withProduct(func(p *Product) { disturb(rnd, p) })
-		if m.validate() != nil {
+		if _, err := m.validate(); err != nil {
 			continue
 		}
 		accepted++

@@ -29,7 +29,12 @@ function read(view, at) {
   throw new Error(`manifest: byte ${first} at ${at - 1}`);
 }
 
-const tensor = ([name, dtype, shape, offset, nf4]) => ({ name, dtype, shape, offset, nf4: nf4.length ? { block: nf4[0], scales: nf4[1] } : undefined });
+// tensors writes series out: in round r names have r more in their first number, and stand r steps on.
+const tensors = (list) => list.flatMap(([rounds, series]) => Array.from({ length: rounds }, (_, r) => series.map(
+  ([name, dtype, shape, offset, nf4, moves]) => ({
+    name: r ? name.replace(/\d+/, (n) => Number(n) + r) : name, dtype, shape, offset: offset + r * (moves[0] ?? 0),
+    nf4: nf4.length ? { block: nf4[0], scales: nf4[1] + r * (moves[1] ?? 0) } : undefined,
+  }))).flat());
 const segment = ([name, flops]) => ({ name, flops });
 
 // manifestOf reads the manifest of a compiled module.
@@ -37,10 +42,10 @@ export function manifestOf(module) {
   const sections = WebAssembly.Module.customSections(module, "starling.program");
   if (sections.length !== 1) throw new Error(`${sections.length} starling.program sections, want 1`);
   const [[format, name, compiler, host, flops, fused, arena, inputs, outputs, state, frozen, prepare, segments, repeats, nests, products]] = read(new DataView(sections[0]), 0);
-  if (format !== 8) throw new Error(`a program of format ${format}, this reads 8`);
+  if (format !== 9) throw new Error(`a program of format ${format}, this reads 9`);
   return {
     format, name, compiler, host, flops, fused, arena: { offset: arena[0], size: arena[1] },
-    inputs: inputs.map(tensor), outputs: outputs.map(tensor), state: state.map(tensor), frozen: frozen.map(tensor),
+    inputs: tensors(inputs), outputs: tensors(outputs), state: tensors(state), frozen: tensors(frozen),
     prepare: prepare.map(segment), segments: segments.map(segment),
     repeats: repeats.map(([first, count, rounds]) => ({ first, count, rounds })),
     products: products.map(([first, count, a, b, c, nf4, nest, parts, moves]) => {
