@@ -212,7 +212,9 @@ func (d decoder) queries(y *graph.Node, l model.DecoderLayer) []*graph.Node {
 
 // middle is what the feed-forward makes of y: what is activated, and what that is multiplied by where there is such.
 func (d decoder) middle(y *graph.Node, l model.DecoderLayer) []*graph.Node {
-	up := func(name string) *graph.Node { return d.dense(y, name, d.cfg.IntermediateSize, d.cfg.Decoder.ForwardBiases) }
+	up := func(name string) *graph.Node {
+		return d.dense(y, name, d.cfg.IntermediateSize, d.cfg.Decoder.ForwardBiases)
+	}
 	if d.cfg.Decoder.Learned {
 		return []*graph.Node{up(l.Up)}
 	}

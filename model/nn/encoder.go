@@ -99,7 +99,13 @@ func (e encoder) layer(x, bias *graph.Node, l model.Layer, blank func(x *graph.N
 	v := e.dense(x, l.Value, h)
 	a := blank(e.attention(q, k, v, bias))
 	x = blank(e.norm(graph.Add(x, e.sublayer(e.dense(a, l.AttentionOutput, h), l.AttentionOutput)), l.AttentionNorm))
-	f := blank(e.activation(e.dense(x, l.Intermediate, e.cfg.IntermediateSize), e.cfg.HiddenAct))
+	f := e.dense(x, l.Intermediate, e.cfg.IntermediateSize)
+	active := func(in []*graph.Node) *graph.Node { return blank(e.activation(in[0], e.cfg.HiddenAct)) }
+	if d := bias.Shape().Dimensions; tight(d[0], e.cfg.NumAttentionHeads, d[1], e.cfg.NumHiddenLayers) {
+		f = again(active, f)
+	} else {
+		f = active([]*graph.Node{f})
+	}
 	return blank(e.norm(graph.Add(x, e.sublayer(e.dense(f, l.Output, h), l.Output)), l.OutputNorm))
 }
 
@@ -110,6 +116,14 @@ func (e encoder) attention(q, k, v, bias *graph.Node) *graph.Node {
 
 // attend is attention in b sequences; without a bias every state sees all.
 func (e encoder) attend(q, k, v, bias *graph.Node, b int) *graph.Node {
+	of := func(in []*graph.Node) *graph.Node { return e.attendTo(in[0], in[1], in[2], bias, b) }
+	if tight(b, e.cfg.NumAttentionHeads, q.Shape().Dimensions[0]/b, e.cfg.NumHiddenLayers) {
+		return again(of, q, k, v)
+	}
+	return of([]*graph.Node{q, k, v})
+}
+
+func (e encoder) attendTo(q, k, v, bias *graph.Node, b int) *graph.Node {
 	s := q.Shape().Dimensions[0] / b
 	heads := e.cfg.NumAttentionHeads
 	d := e.cfg.HiddenSize / heads

@@ -113,7 +113,7 @@ func (d decoder) recomputedLoss() (loss, surrogate *graph.Node) {
 		read = append(read, stage.of(read[i]))
 	}
 	barriers := map[*graph.Node]*graph.Node{}
-	again := func(list []*graph.Node) (leaves []*graph.Node) {
+	behind := func(list []*graph.Node) (leaves []*graph.Node) {
 		for _, n := range list {
 			if barriers[n] == nil {
 				barriers[n] = graph.OptimizationBarrier(graph.StopGradient(n))
@@ -123,7 +123,7 @@ func (d decoder) recomputedLoss() (loss, surrogate *graph.Node) {
 		return leaves
 	}
 
-	x := again(read[len(stages)])
+	x := behind(read[len(stages)])
 	n := labels.Shape().Size()
 	loss, root := d.headLoss(d.picked(d.last(x[0]), places, weights), graph.Reshape(labels, n), graph.Reshape(weights, n))
 	grads := graph.Gradient(root, x...)
@@ -135,7 +135,7 @@ func (d decoder) recomputedLoss() (loss, surrogate *graph.Node) {
 		return graph.Add(sum, term)
 	}
 	for i := len(stages) - 1; i >= 0; i-- {
-		x, trained := again(read[i]), d.trainedOf(stages[i].modules)
+		x, trained := behind(read[i]), d.trainedOf(stages[i].modules)
 		var root *graph.Node
 		for j, y := range stages[i].of(x) {
 			root = add(root, y, grads[j])
@@ -146,4 +146,37 @@ func (d decoder) recomputedLoss() (loss, surrogate *graph.Node) {
 		}
 	}
 	return loss, surrogate
+}
+
+// keptScores is how many bytes of attention's scores encoders' layers may keep for their way back; of more, each layer's
+// attention is computed again from its queries, keys and values, and its activation from what it activates. A variable
+// for tests.
+var keptScores = 256 << 20
+
+// tight says whether so many layers of b sequences of s places keep too many scores.
+func tight(b, heads, s, layers int) bool { return 4*3*b*heads*s*s*layers > keptScores }
+
+// again is f of inputs that have the shape of what it gives. For its gradient f is computed again, behind barriers, so
+// that nothing within it is kept for the way back.
+func again(f func(in []*graph.Node) *graph.Node, in ...*graph.Node) *graph.Node {
+	stopped := make([]*graph.Node, len(in))
+	for i, x := range in {
+		stopped[i] = graph.StopGradient(x)
+	}
+	grads := map[*graph.Node][]*graph.Node{} // by that of what f gives
+	back := func(of *graph.Node) []*graph.Node {
+		if grads[of] == nil {
+			leaves := make([]*graph.Node, len(in))
+			for i, x := range stopped {
+				leaves[i] = graph.OptimizationBarrier(x)
+			}
+			grads[of] = graph.Gradient(graph.ReduceAllSum(graph.Mul(f(leaves), graph.StopGradient(of))), leaves...)
+		}
+		return grads[of]
+	}
+	y := f(stopped)
+	for i, x := range in { // +0, whose gradient is that of x
+		y = graph.Add(y, graph.Sub(graph.IdentityWithCustomGradient(x, func(_, of *graph.Node) *graph.Node { return back(of)[i] }), stopped[i]))
+	}
+	return y
 }

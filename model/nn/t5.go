@@ -113,6 +113,16 @@ func (e t5) projected(x *graph.Node, module, part string) *graph.Node {
 // attend is multi-head softmax(q k^T + mask) v through the module's last map: q [B*T,
 // inner], k and v [B*S, inner], mask [B,heads,T,S] give [B*T, hidden].
 func (e t5) attend(q, k, v, mask *graph.Node, module string) *graph.Node {
+	of := func(in []*graph.Node) *graph.Node { return e.attendTo(in[0], in[1], in[2], mask) }
+	y := of
+	if s := mask.Shape().Dimensions; q.Shape().Equal(k.Shape()) && tight(s[0], e.heads(), s[2], e.cfg.NumHiddenLayers) {
+		y = func(in []*graph.Node) *graph.Node { return again(of, in...) }
+	}
+	return e.dense(y([]*graph.Node{q, k, v}), module+".o", e.cfg.HiddenSize)
+}
+
+// attendTo is softmax(q k^T + mask) v of all heads: [B*T, inner].
+func (e t5) attendTo(q, k, v, mask *graph.Node) *graph.Node {
 	dims := mask.Shape().Dimensions
 	b, heads, t, s, d := dims[0], dims[1], dims[2], dims[3], e.cfg.T5.KeySize
 	split := func(x *graph.Node, n int) *graph.Node { // [B*n, inner] -> [B*heads, n, d]
@@ -123,7 +133,7 @@ func (e t5) attend(q, k, v, mask *graph.Node, module string) *graph.Node {
 	p := e.softmax(graph.Add(scores, graph.Reshape(mask, b*heads, t, s)))
 	y := graph.DotGeneral(p, []int{2}, []int{0}, split(v, s), []int{1}, []int{0})
 	y = graph.TransposeAllAxes(graph.Reshape(y, b, heads, t, d), 0, 2, 1, 3)
-	return e.dense(graph.Reshape(y, b*t, heads*d), module+".o", e.cfg.HiddenSize)
+	return graph.Reshape(y, b*t, heads*d)
 }
 
 func (e t5) feedForward(x *graph.Node, block model.T5Block) *graph.Node {
