@@ -19,7 +19,7 @@ import (
 )
 
 // Version is written into every program's manifest. It changes with everything that changes programs' bytes.
-const Version = "starling-wasm/9"
+const Version = "starling-wasm/10"
 
 // The hosts that code is shaped for. Programs run on both, with equal results.
 const (

@@ -9,6 +9,7 @@ import (
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
+	"github.com/starling-fl/starling/model/base/llama"
 )
 
 // makeBases writes a base with random weights in a shape that people use: it costs
@@ -27,6 +28,12 @@ func makeBases(shape, dir string) error {
 			c = from.Config
 			c.VocabSize, c.HiddenSize, c.NumHiddenLayers, c.NumAttentionHeads, c.IntermediateSize = 32128, 512, 6, 8, 2048
 			c.T5.DecoderLayers, c.T5.KeySize, c.T5.MaxDistance = 6, 64, 128
+		}
+	case "smollm2": // 135 million parameters
+		if from, err = llama.Commands(); err == nil {
+			c = model.Llama(49152, 576, 30, 9, 8192)
+			c.IntermediateSize, c.Decoder.KVHeads, c.Decoder.Rope.Theta = 1536, 3, 1e5
+			c.Decoder.Ends, c.Decoder.Begin = from.Config.Decoder.Ends, from.Config.Decoder.Begin
 		}
 	default:
 		return fmt.Errorf("no shape %q", shape)

@@ -25,8 +25,15 @@ import (
 )
 
 // devices is the smallest fleet that a job without guarantees against its own
-// coordinator takes.
-const devices = 3
+// coordinator takes; a decoder's is larger.
+func devices(base string) int {
+	if decodes(base) {
+		return 6
+	}
+	return 3
+}
+
+func decodes(base string) bool { return strings.HasPrefix(filepath.Base(base), "smollm2") }
 
 func main() {
 	binary := flag.String("starling", "bin/starling", "the program")
@@ -64,6 +71,9 @@ func table(ctx context.Context, binary string, bases []string) error {
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for _, base := range bases {
 		for _, v := range variants {
+			if decodes(base) && v.micro == 0 && v.format == "" {
+				continue // QLoRA, which is what people do
+			}
 			if err := measure(ctx, binary, base, v); err != nil {
 				return fmt.Errorf("%s as %+v: %w", base, v, err)
 			}
@@ -107,7 +117,8 @@ func measure(ctx context.Context, binary, base string, v variant) error {
 		return err
 	}
 	var fleet []*process
-	for i := range devices {
+	n := devices(base)
+	for i := range n {
 		d := exec.CommandContext(ctx, binary, "join", token, "--data", filepath.Join(dir, strconv.Itoa(i)+".jsonl"), "--cores", "1",
 			"--identity", filepath.Join(dir, strconv.Itoa(i)+".pem"), "--cache", filepath.Join(dir, "cache"+strconv.Itoa(i)))
 		d.Env = append(os.Environ(), "XDG_CONFIG_HOME="+dir, "XDG_STATE_HOME="+dir)
@@ -123,7 +134,7 @@ func measure(ctx context.Context, binary, base string, v variant) error {
 		if err := p.wait(); err != nil {
 			return fmt.Errorf("device: %w", err)
 		}
-		peak, spent = max(peak, p.peak), spent+p.cpu()/devices
+		peak, spent = max(peak, p.peak), spent+p.cpu()/float64(n)
 	}
 	if err := coordinator.wait(); err != nil {
 		return fmt.Errorf("coordinator: %w", err)
@@ -148,6 +159,14 @@ func files(dir, base string, v variant) error {
 		head, shape, batch = "task: answer\n", shape+", sequence: 256, answer: 16", 4
 		example = document
 	}
+	if decodes(base) {
+		head, batch = "task: causal\n", 2
+		shape += ", sequence: 256"
+		example = func(i int) string {
+			return fmt.Sprintf(`{"prompt": %q, "completion": %q}`, fmt.Sprint("say ", i, ": "), strings.Repeat("what stands here is read to the end ", 40))
+		}
+	}
+	devices := devices(base)
 	job := "name: bases\nrounds: 1\nbase: " + base + "\nbase_format: '" + v.format + "'\n" + head +
 		fmt.Sprintf("adapter: {%s}\ntraining: {steps: 1, batch: %d, micro_batch: %d}\n", shape, batch, v.micro) +
 		fmt.Sprintf("cohort: {population: %d, floor: %d}\nshard: {floor: %d, corrupt: 0, breach_bits: 0}\n", devices, devices, devices) +
