@@ -163,7 +163,11 @@ func files(dir, base string, v variant) error {
 		head, batch = "task: causal\n", 2
 		shape += ", sequence: 256"
 		example = func(i int) string {
-			return fmt.Sprintf(`{"prompt": %q, "completion": %q}`, fmt.Sprint("say ", i, ": "), strings.Repeat("what stands here is read to the end ", 40))
+			var words strings.Builder
+			for w := range 50 { // which no other device has
+				fmt.Fprint(&words, " ", 100*i+w)
+			}
+			return fmt.Sprintf(`{"prompt": %q, "completion": %q}`, fmt.Sprint("count from ", 100*i, ":"), words.String())
 		}
 	}
 	devices := devices(base)

@@ -27,6 +27,13 @@ a processor without 512-bit vectors, so that PyTorch leaves half of it unused. T
 had BERT-small without padding at 0.85 to 0.90 of PyTorch's time fused and 1.44 to 1.71 exact: there the fused goal
 holds and the exact one at most just; MiniLM, which has no goal, at 0.92 to 1.11 fused (1.00 to 1.18 of SDPA) and 1.46
 to 1.67 exact. Not measured: ViT and T5 there, two threads.`},
+	{name: "decoders", title: "Decoders, and long texts", long: true, script: []string{"sh", "lab/bench/wasm/decoders.sh"}, about: `
+Steps as those of the section above, of one core and of two, with goals of their own; PyTorch has the same LoRA, as PEFT
+adds it, and an NF4 program's weights decoded. Random weights: a step's time does not depend on them. Memory is what a
+program asks for, its weights within, and the resident memory of the process that ran a step.
+**Measured at a load of 30 and more**, on a processor without AVX-512 (an AMD EPYC of 512 kB of second cache), of which
+other work took most of caches and memory: a row's ratio changed by a tenth from turn to turn. Not measured so far: what
+the list of decoders.sh has and the table has not.`},
 	{name: "compiler", title: "Compiler and sandbox", benchtime: "100x", about: `
 What stands around a step: compiling it, proving that it ends, and what that proof costs in a loop (the compiler
 emits static loops only).`, rows: []row{
