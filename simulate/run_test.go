@@ -130,7 +130,7 @@ func TestEqualToAFleetOverSockets(t *testing.T) {
 			}
 		},
 		"averaged": func(j *coordinator.Job) { j.Server.Average = 3 },
-		"falling": func(j *coordinator.Job) { j.Training.EndFactor = 0.1 },
+		"falling":  func(j *coordinator.Job) { j.Training.EndFactor = 0.1 },
 		"held out": heldOut,
 		"held out, devices": func(j *coordinator.Job) {
 			own(j, "devices", 0.5)
