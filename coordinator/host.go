@@ -101,11 +101,12 @@ func (c *Coordinator) endShared(r *running, known int, again bool) error {
 	if c.cfg.Host == nil {
 		return nil
 	}
+	unsettled := r.finish == nil || r.fatal != nil
 	var charged *Price
 	if len(c.spent) > known {
 		p := c.PriceOf(c.spent[len(c.spent)-1])
 		charged = &p
-	} else if r.finish == nil || r.fatal != nil {
+	} else if unsettled {
 		return nil // the job ends, and with it its turn
 	}
 	return c.cfg.Host.End(r.id, charged, again && int(c.core.version) < c.t.job.Rounds)
