@@ -48,6 +48,7 @@ http {
   }
 }
 http://127.0.0.1:${port} {
+  redir /${path} /${path}/
   handle_path /${path}/* {
     reverse_proxy ${upstream}
   }
