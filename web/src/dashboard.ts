@@ -124,20 +124,24 @@ function overview(o: Overview): void {
   fleet.stale(p.enrolled);
   steering.over(p.state === "finished");
   paintGuarantees(p, about);
-  soon("now", () => {
-    if (!progress) return;
-    const { left, how } = remaining(progress, ordered());
-    say("remaining", left);
-    say("remaining-of", how);
-    paintParts(progress, ordered());
-  });
+  soon("now", now);
   soon("attention", attend);
+}
+
+/** What the state and the rounds say together, of which either may come later. */
+function now(): void {
+  if (!progress) return;
+  const { left, how } = remaining(progress, ordered());
+  say("remaining", left);
+  say("remaining-of", how);
+  paintParts(progress, ordered());
 }
 
 /** Rounds that are over, or measured, since. */
 function rounds(): void {
   if (progress?.state !== "finished") fleet.stale(); // strikes come with rounds
   past.show(ordered());
+  soon("now", now);
   foretelling ??= setTimeout(() => { foretelling = undefined; void foretell(); }, foretellAfter);
   repaint();
 }

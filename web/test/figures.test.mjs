@@ -78,6 +78,7 @@ for (const name of names) {
     assert.equal(fourth[2], "5 of 6", "who is not there is said to have been in the round");
     assert.match(await textOf(tab, "#devices-of"), /10 drawn for this round, 4 not there, 0 dropped/);
 
+    await until("the parts of rounds", async () => (await tab.$$eval("#parts-rows td", (cells) => cells.map((c) => c.textContent))).includes("2.0 kB"), () => textOf(tab, "body"));
     const cells = await tab.$$eval("#parts-rows tr", (rows) => Object.fromEntries(rows.map((r) => [r.cells[0].textContent, [...r.cells].slice(2).map((c) => c.textContent)])));
     assert.deepEqual(cells.Base, ["0 bytes", "10.0 kB", "100 kB"]);
     assert.deepEqual(cells["Adapter slices"], ["0 bytes", "2.0 kB", "60.0 kB"]); // 60 kB among 6 rounds of 5
