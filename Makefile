@@ -40,7 +40,7 @@ test: ## Run the tests of both modules (PKG=./edge for one package's)
 
 # GoMLX's Go backend does pointer arithmetic that checkptr, which -race turns on, stops at.
 race: ## Run the race detector on the packages with goroutines (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -gcflags='github.com/gomlx/...=-d=checkptr=0' $(RACE)
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m -gcflags='github.com/gomlx/...=-d=checkptr=0' $(RACE)
 
 arm64: ## Hold the kernels and programs for arm64 against the definition in an emulator (needs qemu-user; its speed says nothing)
 	GOARCH=arm64 $(GO) test -exec qemu-aarch64-static ./wasm/kernel
