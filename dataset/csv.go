@@ -19,12 +19,13 @@ func (s *scanner) csv(in io.Reader) *csvFile {
 	return &csvFile{csv.NewReader(limit), limit, s.name}
 }
 
-// next returns the next record; io.EOF where there is none. Other errors name the file, and the line where one is wrong.
+// next returns the next record, and one of another length than the first beside its error; io.EOF where there is none. Other
+// errors name the file, and the line where one is wrong.
 func (t *csvFile) next() ([]string, error) {
 	t.limit.left = MaxLine + 64<<10 // beyond the record: what is read ahead
 	row, err := t.Read()
 	if bad := new(csv.ParseError); errors.As(err, &bad) {
-		return nil, &LineError{t.name, bad.Line, bad.Err}
+		return row, &LineError{t.name, bad.Line, bad.Err}
 	} else if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %w", t.name, err)
 	}

@@ -217,19 +217,12 @@ func (b *bounded) Read(p []byte) (int, error) {
 // table reads records under a header. lazy takes quotes as they come, as tab-
 // separated files hold them.
 func (s *scanner) table(in *bufio.Reader, sep rune, lazy bool) error {
-	limit := &bounded{r: in}
-	r := csv.NewReader(limit)
+	r := s.csv(in)
 	r.Comma, r.LazyQuotes, r.ReuseRecord = sep, lazy, true
 	next := func() ([]string, error) {
-		limit.left = MaxLine + 64<<10 // beyond the record: what is read ahead
-		row, err := r.Read()
-		if bad := new(csv.ParseError); errors.As(err, &bad) {
-			if errors.Is(bad.Err, csv.ErrFieldCount) {
-				bad.Err = fmt.Errorf("%w: %d, the header has %d, separated by %s", bad.Err, len(row), r.FieldsPerRecord, separatorNames[sep])
-			}
-			return nil, &LineError{s.name, bad.Line, bad.Err}
-		} else if err != nil && err != io.EOF {
-			return nil, fmt.Errorf("%s: %w", s.name, err)
+		row, err := r.next()
+		if bad := new(LineError); errors.As(err, &bad) && errors.Is(bad.Err, csv.ErrFieldCount) {
+			bad.Err = fmt.Errorf("%w: %d, the header has %d, separated by %s", bad.Err, len(row), r.FieldsPerRecord, separatorNames[sep])
 		}
 		return row, err
 	}
