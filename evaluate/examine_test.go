@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/gomlx/compute/gobackend" // the reference
+
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/job/training"

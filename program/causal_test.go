@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 
+	_ "github.com/gomlx/compute/gobackend" // the reference
+
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"

@@ -9,9 +9,11 @@ import (
 	"slices"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/tokenizer"
 	"github.com/starling-fl/starling/trainer"
@@ -138,8 +140,16 @@ func Trained(ctx context.Context, base *model.Base, labels []string, clients []*
 	if err != nil {
 		return nil, err
 	}
-	gomlx := nn.NewReference()
-	defer func() { err = errors.Join(err, gomlx.Close()) }()
+	spec := training.Spec{Steps: trainSteps, Optimizer: training.SGD, LearningRate: trainRate, Batch: trainBatch}
+	j := job.Default()
+	j.Labels, j.Training = labels, spec
+	j.Adapter.RankMin, j.Adapter.RankMax, j.Adapter.Alpha, j.Adapter.Sequence = rank, rank, trainAlpha, trainSequence
+	step, err := program.Step(program.Spec{Job: j, Base: base, Rank: rank, Host: program.Hosts[0]})
+	if err != nil {
+		return nil, err
+	}
+	programs := edge.NewProgramTrainer(1)
+	defer func() { err = errors.Join(err, programs.Close()) }()
 	classify, err := task.New(base, layout, trainSequence)
 	if err != nil {
 		return nil, err
@@ -149,10 +159,10 @@ func Trained(ctx context.Context, base *model.Base, labels []string, clients []*
 		if err != nil {
 			return nil, err
 		}
-		return gomlx.Train(ctx, trainer.Task{
+		return programs.Train(ctx, trainer.Task{
 			Base:   func(context.Context) (*model.Base, error) { return base, nil },
-			Layout: layout, Rank: rank, Start: start, Batches: trainer.Batches(local...),
-			Spec: training.Spec{Steps: trainSteps, Optimizer: training.SGD, LearningRate: trainRate, Batch: trainBatch}, Sequence: trainSequence,
+			Layout: layout, Rank: rank, Start: start, Columns: classify.Columns(), Batches: trainer.Batches(local...),
+			Spec: spec, Sequence: trainSequence, Program: step,
 		})
 	}
 	start := model.NewAdapter(layout, 1).Slice(rank)

@@ -1,20 +1,26 @@
 package nn
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// goBackend is the process's Go backend. Operations run one after the other:
-// with parallel scheduling it can deadlock on two cores.
+// goBackend is GoMLX's Go backend, the reference for the compiler's programs, where
+// something links it (tests import github.com/gomlx/compute/gobackend; no command does).
+// Operations run one after the other: with parallel scheduling it can deadlock on two cores.
 var goBackend = sync.OnceValues(func() (compute.Backend, error) {
-	return gobackend.New("ops_sequential")
+	const name = "go"
+	if !slices.Contains(compute.List(), name) {
+		return nil, errors.New("this program does not link it")
+	}
+	return compute.NewWithConfig(name + ":ops_sequential")
 })
 
 // program is a compiled graph with its parameters and outputs.

@@ -11,6 +11,8 @@ import (
 
 	"github.com/gomlx/compute"
 
+	_ "github.com/gomlx/compute/gobackend" // the reference
+
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/trainer"

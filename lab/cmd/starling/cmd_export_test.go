@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/gomlx/compute/gobackend" // the reference
+
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
 	"github.com/starling-fl/starling/model/nn"

@@ -12,6 +12,8 @@ import (
 
 	"github.com/gomlx/compute"
 
+	_ "github.com/gomlx/compute/gobackend" // the reference
+
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
