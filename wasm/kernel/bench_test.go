@@ -50,3 +50,34 @@ func BenchmarkGEMM(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkFew times a row's product with 4-bit columns, in processor time: columns x terms of a small decoder's maps.
+func BenchmarkFew(b *testing.B) {
+	for _, s := range [][2]int{{1536, 576}, {576, 1536}, {49152, 576}} {
+		n, k := s[0], s[1]
+		q := &NF4{Codes: 0, Scales: n * k / 2, Len: n * k, Block: nf4Block}
+		p := Product{NF4: q, A: q.Scales + n*k/16, Cols: []Axis{{n, 0, k, 1}}, Terms: []Axis{{k, 1, 1, 0}}}
+		p.C = p.A + 4*k
+		memory := make([]float32, p.C/4+n)
+		fill(rand.New(rand.NewPCG(3, 4)), bytesOf(memory), 0)
+		pl, err := Prepare(p, 4*len(memory))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, kernel := range Native() {
+			decoding := *kernel
+			decoding.name, decoding.codes = kernel.name+"-packed", nil
+			for _, k := range []*Kernel{kernel, &decoding} {
+				b.Run(fmt.Sprintf("%dx%d/%s", n, p.Terms[0].Size, k.name), func(b *testing.B) {
+					began := cputime.Now()
+					for b.Loop() {
+						if err := k.Run(b.Context(), pl, bytesOf(memory), nil); err != nil {
+							b.Fatal(err)
+						}
+					}
+					b.ReportMetric(float64(pl.work)/cputime.Each(b, began), "Gweights/s")
+				})
+			}
+		}
+	}
+}

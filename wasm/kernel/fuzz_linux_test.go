@@ -17,6 +17,11 @@ func FuzzRun(f *testing.F) {
 		p, size := random(rnd, 1<<11)
 		f.Add(append(binary.AppendUvarint(nil, uint64(size/4)), encode(&p)...))
 	}
+	p, size := thin(rnd)
+	for size >= 4<<11 {
+		p, size = thin(rnd)
+	}
+	f.Add(append(binary.AppendUvarint(nil, uint64(size/4)), encode(&p)...))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		words, n := binary.Uvarint(data)

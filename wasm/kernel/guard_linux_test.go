@@ -49,6 +49,9 @@ func TestGuardPages(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 9))
 	for i := range 300 {
 		p, size := random(rnd, 1<<16)
+		if i%4 == 0 {
+			p, size = thin(rnd)
+		}
 		pl, err := Prepare(p, size)
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,8 @@ type Kernel struct {
 	widths int
 	// tiles computes a tile, by height (index in heights) and panels less 1; fused does so with one rounding a term.
 	tiles, fused [][]func(*words)
+	// codes computes a row of a panel against codes, see few.go, and fusedCodes with one rounding a term; nil: they are decoded.
+	codes, fusedCodes func(*words)
 	// transpose packs 8 rows of n, a multiple of 8, consecutive floats: float i of row r goes to dst[i*to+r].
 	transpose func(dst *float32, to int, src *float32, from int, n int)
 	// gather copies n rows of 16 consecutive floats, from apart, to rows that are to apart.

@@ -40,8 +40,9 @@ type Plan struct {
 	n       int    // of them
 	rows    int
 	terms   int
-	entries int // rounds of outer
-	work    int // multiply-adds
+	entries int  // rounds of outer
+	work    int  // multiply-adds
+	thin    bool // see few.go
 }
 
 var errRange = errors.New("kernel: product reaches outside the memory")
@@ -104,6 +105,7 @@ func Prepare(p Product, memory int) (*Plan, error) {
 		return nil, fmt.Errorf("kernel: %g multiply-adds, limit 2^60", work)
 	}
 	pl.work = int(work)
+	pl.thin = pl.isThin()
 	return pl, nil
 }
 

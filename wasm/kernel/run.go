@@ -53,6 +53,7 @@ type job struct {
 	bytes  []byte
 	floats []float32
 
+	few                  bool // B's codes are decoded in registers
 	rowBlocks, colBlocks int
 	shares               shares
 }
@@ -62,12 +63,13 @@ type job struct {
 // columns, and reads all of its rows, half of them from another core's cache.
 func (j *job) cut(workers int) {
 	const overhead = 40 // of a row's or a column's terms, in multiply-adds each
+	j.few = j.thin && j.byCodes() != nil
 	j.shares.divide(workers)
 	cols := ceil(j.n, maxCols)
 	j.rowBlocks, j.colBlocks = 1, cols
 	best := math.MaxInt
 	for c := cols; c == cols || c <= workers; c++ {
-		for r := 1; r == 1 || r*c <= workers; r++ {
+		for r := 1; r == 1 || r*c <= workers && !j.few; r++ {
 			_, height := block(0, r, j.rows, high)
 			_, width := block(0, c, j.n, panel)
 			time := ceil(j.entries*r*c, workers) * (height*width + overhead*(height+width))
@@ -129,6 +131,10 @@ func (w *worker) task(i int) bool {
 	locate(a[:], j.outer, entry, stepA)
 	locate(b[:], j.outer, entry, stepB)
 	locate(c[:], j.outer, entry, stepC)
+	if j.few {
+		w.few(j.p.A/4+a[0], j.p.B+b[0], j.p.C/4+c[0], fromCol, toCol)
+		return j.ctx.Err() == nil
+	}
 	w.idle = slices.Grow(w.idle[:0], toRow-fromRow)[:toRow-fromRow]
 	cols := w.colB[:toCol-fromCol]
 	locate(cols, j.cols, fromCol, stepB)

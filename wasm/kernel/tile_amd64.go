@@ -84,6 +84,11 @@ func tile256x2(t *[11]uintptr)
 //go:noescape
 func tile256x1(t *[11]uintptr)
 
+// tileCodes256 computes a row of one panel of C against columns in 4 bits, 256 bits at a time.
+//
+//go:noescape
+func tileCodes256(t *[11]uintptr)
+
 // fused512x8x1 computes 8 rows and 1 panels of C, 512 bits at a time.
 //
 //go:noescape
@@ -163,6 +168,11 @@ func fused256x2(t *[11]uintptr)
 //
 //go:noescape
 func fused256x1(t *[11]uintptr)
+
+// fusedCodes256 computes a row of one panel of C against columns in 4 bits, 256 bits at a time.
+//
+//go:noescape
+func fusedCodes256(t *[11]uintptr)
 
 // transpose256 packs 8 rows of n consecutive floats, n a multiple of 8.
 //

@@ -1342,6 +1342,196 @@ part:
 	VZEROUPPER
 	RET
 
+// func tileCodes256(t *[11]uintptr)
+// Requires: AVX, AVX2
+TEXT ·tileCodes256(SB), NOSPLIT, $0-8
+	MOVQ       t+0(FP), AX
+	MOVQ       80(AX), CX
+	MOVQ       64(AX), DX
+	MOVQ       40(AX), BX
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	TESTQ      DX, DX
+	JZ         begin
+	VMOVDQU    (CX), Y2
+	VMASKMOVPS (BX), Y2, Y0
+	VMOVDQU    32(CX), Y2
+	VMASKMOVPS 32(BX), Y2, Y1
+
+begin:
+	MOVQ    (AX), DX
+	MOVQ    16(AX), SI
+	LEAQ    (SI)(SI*2), DI
+	LEAQ    (DX)(SI*4), R8
+	MOVQ    SI, R9
+	SHLQ    $0x03, R9
+	MOVQ    24(AX), R10
+	MOVQ    32(AX), R11
+	MOVQ    56(AX), AX
+	ADDQ    R10, R11
+	LEAQ    ·levels+0(SB), R12
+	VMOVUPS (R12), Y2
+	VMOVUPS 32(R12), Y3
+
+block:
+	VMOVUPS (R11), Y4
+	VMOVUPS 32(R11), Y5
+	ADDQ    $0x40, R11
+	MOVQ    $+8, R12
+
+word:
+	VMOVDQU      (R10), Y6
+	VMOVDQU      32(R10), Y7
+	VBROADCASTSS (DX), Y8
+	VPSRLD       $0x04, Y6, Y9
+	VPSLLD       $0x18, Y6, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y4, Y11, Y11
+	VMULPS       Y11, Y8, Y9
+	VADDPS       Y9, Y0, Y0
+	VPSRLD       $0x04, Y7, Y9
+	VPSLLD       $0x18, Y7, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y5, Y11, Y11
+	VMULPS       Y11, Y8, Y9
+	VADDPS       Y9, Y1, Y1
+	VBROADCASTSS (DX)(SI*1), Y8
+	VPSRLD       $0x00, Y6, Y9
+	VPSLLD       $0x1c, Y6, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y4, Y11, Y11
+	VMULPS       Y11, Y8, Y9
+	VADDPS       Y9, Y0, Y0
+	VPSRLD       $0x00, Y7, Y9
+	VPSLLD       $0x1c, Y7, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y5, Y11, Y11
+	VMULPS       Y11, Y8, Y9
+	VADDPS       Y9, Y1, Y1
+	VBROADCASTSS (DX)(SI*2), Y8
+	VPSRLD       $0x0c, Y6, Y9
+	VPSLLD       $0x10, Y6, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y4, Y11, Y11
+	VMULPS       Y11, Y8, Y9
+	VADDPS       Y9, Y0, Y0
+	VPSRLD       $0x0c, Y7, Y9
+	VPSLLD       $0x10, Y7, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y5, Y11, Y11
+	VMULPS       Y11, Y8, Y9
+	VADDPS       Y9, Y1, Y1
+	VBROADCASTSS (DX)(DI*1), Y8
+	VPSRLD       $0x08, Y6, Y9
+	VPSLLD       $0x14, Y6, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y4, Y11, Y11
+	VMULPS       Y11, Y8, Y9
+	VADDPS       Y9, Y0, Y0
+	VPSRLD       $0x08, Y7, Y9
+	VPSLLD       $0x14, Y7, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y5, Y11, Y11
+	VMULPS       Y11, Y8, Y9
+	VADDPS       Y9, Y1, Y1
+	VBROADCASTSS (R8), Y8
+	VPSRLD       $0x14, Y6, Y9
+	VPSLLD       $0x08, Y6, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y4, Y11, Y11
+	VMULPS       Y11, Y8, Y9
+	VADDPS       Y9, Y0, Y0
+	VPSRLD       $0x14, Y7, Y9
+	VPSLLD       $0x08, Y7, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y5, Y11, Y11
+	VMULPS       Y11, Y8, Y9
+	VADDPS       Y9, Y1, Y1
+	VBROADCASTSS (R8)(SI*1), Y8
+	VPSRLD       $0x10, Y6, Y9
+	VPSLLD       $0x0c, Y6, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y4, Y11, Y11
+	VMULPS       Y11, Y8, Y9
+	VADDPS       Y9, Y0, Y0
+	VPSRLD       $0x10, Y7, Y9
+	VPSLLD       $0x0c, Y7, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y5, Y11, Y11
+	VMULPS       Y11, Y8, Y9
+	VADDPS       Y9, Y1, Y1
+	VBROADCASTSS (R8)(SI*2), Y8
+	VPSRLD       $0x1c, Y6, Y9
+	VPSLLD       $0x00, Y6, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y4, Y11, Y11
+	VMULPS       Y11, Y8, Y9
+	VADDPS       Y9, Y0, Y0
+	VPSRLD       $0x1c, Y7, Y9
+	VPSLLD       $0x00, Y7, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y5, Y11, Y11
+	VMULPS       Y11, Y8, Y9
+	VADDPS       Y9, Y1, Y1
+	VBROADCASTSS (R8)(DI*1), Y8
+	VPSRLD       $0x18, Y6, Y9
+	VPSLLD       $0x04, Y6, Y6
+	VPERMPS      Y2, Y9, Y10
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y6, Y9, Y10, Y10
+	VMULPS       Y4, Y10, Y10
+	VMULPS       Y10, Y8, Y9
+	VADDPS       Y9, Y0, Y0
+	VPSRLD       $0x18, Y7, Y6
+	VPSLLD       $0x04, Y7, Y7
+	VPERMPS      Y2, Y6, Y9
+	VPERMPS      Y3, Y6, Y6
+	VBLENDVPS    Y7, Y6, Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VMULPS       Y9, Y8, Y6
+	VADDPS       Y6, Y1, Y1
+	ADDQ         R9, DX
+	ADDQ         R9, R8
+	ADDQ         $0x40, R10
+	DECQ         R12
+	JNZ          word
+	DECQ         AX
+	JNZ          block
+	VMOVDQU      (CX), Y2
+	VMASKMOVPS   Y0, Y2, (BX)
+	VMOVDQU      32(CX), Y2
+	VMASKMOVPS   Y1, Y2, 32(BX)
+	VZEROUPPER
+	RET
+
 // func fused512x8x1(t *[11]uintptr)
 // Requires: AVX, AVX512F
 TEXT ·fused512x8x1(SB), NOSPLIT, $0-8
@@ -2561,6 +2751,180 @@ part:
 	VMOVDQU    32(BX), Y3
 	VMASKMOVPS Y0, Y2, (CX)
 	VMASKMOVPS Y1, Y3, 32(CX)
+	VZEROUPPER
+	RET
+
+// func fusedCodes256(t *[11]uintptr)
+// Requires: AVX, AVX2, FMA3
+TEXT ·fusedCodes256(SB), NOSPLIT, $0-8
+	MOVQ       t+0(FP), AX
+	MOVQ       80(AX), CX
+	MOVQ       64(AX), DX
+	MOVQ       40(AX), BX
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	TESTQ      DX, DX
+	JZ         begin
+	VMOVDQU    (CX), Y2
+	VMASKMOVPS (BX), Y2, Y0
+	VMOVDQU    32(CX), Y2
+	VMASKMOVPS 32(BX), Y2, Y1
+
+begin:
+	MOVQ    (AX), DX
+	MOVQ    16(AX), SI
+	LEAQ    (SI)(SI*2), DI
+	LEAQ    (DX)(SI*4), R8
+	MOVQ    SI, R9
+	SHLQ    $0x03, R9
+	MOVQ    24(AX), R10
+	MOVQ    32(AX), R11
+	MOVQ    56(AX), AX
+	ADDQ    R10, R11
+	LEAQ    ·levels+0(SB), R12
+	VMOVUPS (R12), Y2
+	VMOVUPS 32(R12), Y3
+
+block:
+	VMOVUPS (R11), Y4
+	VMOVUPS 32(R11), Y5
+	ADDQ    $0x40, R11
+	MOVQ    $+8, R12
+
+word:
+	VMOVDQU      (R10), Y6
+	VMOVDQU      32(R10), Y7
+	VBROADCASTSS (DX), Y8
+	VPSRLD       $0x04, Y6, Y9
+	VPSLLD       $0x18, Y6, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y4, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y0
+	VPSRLD       $0x04, Y7, Y9
+	VPSLLD       $0x18, Y7, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y5, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y1
+	VBROADCASTSS (DX)(SI*1), Y8
+	VPSRLD       $0x00, Y6, Y9
+	VPSLLD       $0x1c, Y6, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y4, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y0
+	VPSRLD       $0x00, Y7, Y9
+	VPSLLD       $0x1c, Y7, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y5, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y1
+	VBROADCASTSS (DX)(SI*2), Y8
+	VPSRLD       $0x0c, Y6, Y9
+	VPSLLD       $0x10, Y6, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y4, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y0
+	VPSRLD       $0x0c, Y7, Y9
+	VPSLLD       $0x10, Y7, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y5, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y1
+	VBROADCASTSS (DX)(DI*1), Y8
+	VPSRLD       $0x08, Y6, Y9
+	VPSLLD       $0x14, Y6, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y4, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y0
+	VPSRLD       $0x08, Y7, Y9
+	VPSLLD       $0x14, Y7, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y5, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y1
+	VBROADCASTSS (R8), Y8
+	VPSRLD       $0x14, Y6, Y9
+	VPSLLD       $0x08, Y6, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y4, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y0
+	VPSRLD       $0x14, Y7, Y9
+	VPSLLD       $0x08, Y7, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y5, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y1
+	VBROADCASTSS (R8)(SI*1), Y8
+	VPSRLD       $0x10, Y6, Y9
+	VPSLLD       $0x0c, Y6, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y4, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y0
+	VPSRLD       $0x10, Y7, Y9
+	VPSLLD       $0x0c, Y7, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y5, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y1
+	VBROADCASTSS (R8)(SI*2), Y8
+	VPSRLD       $0x1c, Y6, Y9
+	VPSLLD       $0x00, Y6, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y4, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y0
+	VPSRLD       $0x1c, Y7, Y9
+	VPSLLD       $0x00, Y7, Y10
+	VPERMPS      Y2, Y9, Y11
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y10, Y9, Y11, Y11
+	VMULPS       Y5, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y1
+	VBROADCASTSS (R8)(DI*1), Y8
+	VPSRLD       $0x18, Y6, Y9
+	VPSLLD       $0x04, Y6, Y6
+	VPERMPS      Y2, Y9, Y10
+	VPERMPS      Y3, Y9, Y9
+	VBLENDVPS    Y6, Y9, Y10, Y10
+	VMULPS       Y4, Y10, Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VPSRLD       $0x18, Y7, Y6
+	VPSLLD       $0x04, Y7, Y7
+	VPERMPS      Y2, Y6, Y9
+	VPERMPS      Y3, Y6, Y6
+	VBLENDVPS    Y7, Y6, Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y1
+	ADDQ         R9, DX
+	ADDQ         R9, R8
+	ADDQ         $0x40, R10
+	DECQ         R12
+	JNZ          word
+	DECQ         AX
+	JNZ          block
+	VMOVDQU      (CX), Y2
+	VMASKMOVPS   Y0, Y2, (BX)
+	VMOVDQU      32(CX), Y2
+	VMASKMOVPS   Y1, Y2, 32(BX)
 	VZEROUPPER
 	RET
 

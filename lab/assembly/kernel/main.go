@@ -36,6 +36,7 @@ func main() {
 		for _, rows := range []int{6, 4, 2, 1} {
 			tile256(a, rows)
 		}
+		codes256(a)
 	}
 	transpose()
 	gather()

@@ -90,11 +90,8 @@ func decode() {
 	TEXT("decode256", NOSPLIT, "func(dst *float32, codes *byte, n int, scale float32)")
 	Pragma("noescape")
 	Doc("decode256 writes the values of n codes that share a scale, n a multiple of 16.")
-	table := GP64()
-	LEAQ(NewDataAddr(Symbol{Name: "·levels"}, 0), table)
-	low, high, scale, nibble := YMM(), YMM(), YMM(), XMM()
-	VMOVUPS(Mem{Base: table}, low)
-	VMOVUPS(Mem{Base: table, Disp: 32}, high)
+	low, high := levels()
+	scale, nibble := YMM(), XMM()
 	addr, err := Param("scale").Resolve()
 	if err != nil {
 		panic(err)

@@ -1,0 +1,85 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// codes256 computes a row of one panel of C against columns in 4 bits. A word of 32 bits has eight terms of a column, so a
+// register has them of eight columns: a term's codes are shifted down and looked up there, in two registers of 8 levels
+// each; the code's highest bit, shifted to a lane's sign, chooses between them.
+func codes256(how arithmetic) {
+	name := how.name + "Codes256"
+	TEXT(name, NOSPLIT, "func(t *[11]uintptr)")
+	Pragma("noescape")
+	Doc(name + " computes a row of one panel of C against columns in 4 bits, 256 bits at a time.")
+	t := Load(Param("t"), GP64())
+	mask, add, c := field(t, fieldMask), field(t, fieldAdd), field(t, fieldC)
+	sum, lanes := [2]VecVirtual{YMM(), YMM()}, [2]VecVirtual{YMM(), YMM()}
+	for h := range sum {
+		VXORPS(sum[h], sum[h], sum[h])
+	}
+	TESTQ(add, add)
+	JZ(LabelRef("begin"))
+	for h := range sum {
+		VMOVDQU(Mem{Base: mask, Disp: 32 * h}, lanes[h])
+		VMASKMOVPS(Mem{Base: c, Disp: 32 * h}, lanes[h], sum[h])
+	}
+	Label("begin")
+	a, step := newLines(field(t, fieldA), field(t, fieldTerm), 8), GP64()
+	MOVQ(a.by, step)
+	SHLQ(Imm(3), step)
+	b, scales, k := field(t, fieldB), field(t, fieldNext), field(t, fieldK)
+	ADDQ(b, scales)
+	low, high := levels()
+	scale, word := [2]VecVirtual{YMM(), YMM()}, [2]VecVirtual{YMM(), YMM()}
+	words := GP64()
+	Label("block")
+	for h := range scale {
+		VMOVUPS(Mem{Base: scales, Disp: 32 * h}, scale[h])
+	}
+	ADDQ(Imm(64), scales)
+	MOVQ(I32(8), words)
+	Label("word")
+	for h := range word {
+		VMOVDQU(Mem{Base: b, Disp: 32 * h}, word[h])
+	}
+	for i := range 8 {
+		x := YMM()
+		VBROADCASTSS(a.at(i, 0), x)
+		at := 8*(i/2) + 4*(1-i%2) // a byte's first value is in its high half
+		for h := range word {
+			code, sign, lo, hi := YMM(), YMM(), YMM(), YMM()
+			VPSRLD(Imm(uint64(at)), word[h], code) // of whose lanes a look-up sees three bits
+			VPSLLD(Imm(uint64(28-at)), word[h], sign)
+			VPERMPS(low, code, lo)
+			VPERMPS(high, code, hi)
+			VBLENDVPS(sign, hi, lo, lo)
+			VMULPS(scale[h], lo, lo)
+			how.add(x, lo, sum[h], hi)
+		}
+	}
+	a.move(step)
+	ADDQ(Imm(64), b)
+	DECQ(words)
+	JNZ(LabelRef("word"))
+	DECQ(k)
+	JNZ(LabelRef("block"))
+	for h := range sum {
+		VMOVDQU(Mem{Base: mask, Disp: 32 * h}, lanes[h])
+		VMASKMOVPS(sum[h], lanes[h], Mem{Base: c, Disp: 32 * h})
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// levels loads what the codes below 8 stand for, and what those above do.
+func levels() (low, high VecVirtual) {
+	table := GP64()
+	LEAQ(NewDataAddr(Symbol{Name: "·levels"}, 0), table)
+	low, high = YMM(), YMM()
+	VMOVUPS(Mem{Base: table}, low)
+	VMOVUPS(Mem{Base: table, Disp: 32}, high)
+	return low, high
+}
