@@ -178,6 +178,12 @@ func (b *Base) Len(name string) int {
 	return 0
 }
 
+// HoldsNF4 says whether StoredNF4 returns a tensor, without reading its codes.
+func (b *Base) HoldsNF4(name string) (bool, error) {
+	g, err := b.stored.nf4Group(name)
+	return err == nil && g != nil && g.standard(), err
+}
+
 // StoredNF4 returns a tensor's codes (first value in the high nibble), not to be
 // changed, and its scales, one for 64 values, where the base holds it in NF4
 // with the standard levels; ok is false where it does not.

@@ -8,10 +8,28 @@ import "slices"
 // slice is the adapter at rank b, Layout.Size(b) values; it panics on another
 // length. The base's own values stay.
 func (l *Layout) Merge(base *Base, slice []float32, b int) (map[string][]float32, error) {
+	return l.merge(base, slice, b, false)
+}
+
+// Apart is Merge but for LoRA's products: it gives their factors by their own names, filled up with zeros to the highest
+// rank, the second one times the product's scale.
+func (l *Layout) Apart(base *Base, slice []float32, b int) (map[string][]float32, error) {
+	return l.merge(base, slice, b, true)
+}
+
+func (l *Layout) merge(base *Base, slice []float32, b int, apart bool) (map[string][]float32, error) {
 	values := map[string][]float32{}
 	spans := l.Spans(b)
 	for i, s := range spans {
 		v := slice[s.Offset : s.Offset+s.Len]
+		switch {
+		case apart && s.Kind == KindA:
+			values[s.Name] = append(slices.Clone(v), make([]float32, Elements(s.Entry.Shape)-len(v))...)
+			continue
+		case apart && s.Kind == KindB:
+			values[s.Name] = l.scaled(v, s.Entry.Shape[0], b)
+			continue
+		}
 		switch s.Kind {
 		case KindHead, KindAdapter:
 			values[s.Name] = v
@@ -37,6 +55,18 @@ func (l *Layout) Merge(base *Base, slice []float32, b int) (map[string][]float32
 		}
 	}
 	return values, nil
+}
+
+// scaled is up [out, b] times the scale, with zeros behind each row up to the highest rank.
+func (l *Layout) scaled(up []float32, out, b int) []float32 {
+	most := l.Method.RMax
+	w := make([]float32, out*most)
+	for o := range out {
+		for k, x := range up[o*b : (o+1)*b] {
+			w[o*most+k] = float32(l.Method.Scale(b)) * x
+		}
+	}
+	return w
 }
 
 // addProduct adds scale * b a to w; b [out, rank], a [rank, in], w [out, in].

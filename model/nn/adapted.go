@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
 
 	"github.com/starling-fl/starling/model"
 )
@@ -18,6 +19,14 @@ type adapted struct {
 	values map[string]compute.Buffer // what an adapter changes, of the last call
 	slice  []float32                 // the last call's adapter
 	rank   int
+	apart  bool            // low-rank products are computed apart, not merged
+	packed map[string]bool // weights that the programs keep in NF4
+}
+
+// keeper is a backend whose programs can keep weights in NF4, and what one call hands to the next.
+type keeper interface {
+	Keeping(nf4 map[string]bool, becomes []string) compute.Backend
+	BufferFromNF4(codes []byte, scales []float32, shape shapes.Shape) (compute.Buffer, error)
 }
 
 func newAdapted(layout *model.Layout, base *model.Base) adapted {
@@ -27,7 +36,27 @@ func newAdapted(layout *model.Layout, base *model.Base) adapted {
 // freeze reads the programs' frozen weights.
 func (g *adapted) freeze(programs ...*program) error {
 	for _, p := range programs {
+		if err := g.pack(p); err != nil {
+			return err
+		}
 		if _, err := frozenBuffers(p, g.base, g.frozen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pack reads what a program keeps in NF4.
+func (g *adapted) pack(p *program) error {
+	for _, param := range p.params {
+		if param.Role != Frozen || !g.packed[param.Name] || g.frozen[param.Name] != nil {
+			continue
+		}
+		codes, scales, ok, err := g.base.StoredNF4(param.Name)
+		if err != nil || !ok {
+			return fmt.Errorf("nn: %s in NF4: %w", param.Name, err)
+		}
+		if g.frozen[param.Name], err = p.backend.(keeper).BufferFromNF4(codes, scales, shapes.Make(param.DType, param.Shape...)); err != nil {
 			return err
 		}
 	}
@@ -42,7 +71,11 @@ func (g *adapted) adapt(adapter []float32, rank int, programs ...*program) error
 	if g.values != nil && g.rank == rank && same(g.slice, adapter) {
 		return nil
 	}
-	merged, err := g.layout.Merge(g.base, adapter, rank)
+	merge := g.layout.Merge
+	if g.apart {
+		merge = g.layout.Apart
+	}
+	merged, err := merge(g.base, adapter, rank)
 	if err != nil {
 		return err
 	}

@@ -111,17 +111,21 @@ func (p *Predictor) program(seq int) (*program, error) {
 
 // mergedParams adds what an adapter changes to a graph, under the base's own names:
 // Layout.Merge gives the values.
-func mergedParams(ps *params, layout *model.Layout) *params {
+func mergedParams(ps *params, layout *model.Layout) *params { return adapterParams(ps, layout, false) }
+
+// adapterParams is mergedParams, or adds low-rank products' factors apart: Layout.Apart gives the values.
+func adapterParams(ps *params, layout *model.Layout, apart bool) *params {
 	added := map[string]bool{}
 	entries := layout.Entries()
 	for i, e := range entries {
 		name, shape := e.Name, e.Shape
-		switch e.Kind {
-		case model.KindB:
+		switch {
+		case apart && (e.Kind == model.KindA || e.Kind == model.KindB):
+		case e.Kind == model.KindB:
 			continue
-		case model.KindA: // merged into the map that it changes
+		case e.Kind == model.KindA: // merged into the map that it changes
 			name, shape = e.Changes(), []int{entries[i+1].Shape[0], e.Shape[1]}
-		case model.KindDelta:
+		case e.Kind == model.KindDelta:
 			name = e.Changes()
 		}
 		if !added[name] {

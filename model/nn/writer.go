@@ -28,8 +28,8 @@ const (
 
 // Writer gives what a decoder says comes next, with an adapter at a rank: a program reads
 // tokens, one or readChunk at once, and keeps each layer's keys and values, so that no token
-// is read twice. The low-rank product is merged into the maps that it changes. The same
-// calls give the same bits. One Writing runs at a time; a Writer is safe for concurrent use.
+// is read twice. Low-rank products are computed beside the maps that they change, which may stay
+// in NF4. The same calls give the same bits. One Writing runs at a time; a Writer is safe for concurrent use.
 type Writer struct {
 	adapted
 	context int // tokens that are held at most
@@ -49,7 +49,13 @@ func NewWriter(layout *model.Layout, base *model.Base, context int, be compute.B
 		return nil, fmt.Errorf("nn: a text of %d tokens, want 1..%d, the positions of the base", context, layout.Config.MaxTokens())
 	}
 	w := &Writer{adapted: newAdapted(layout, base), context: context, held: context + readChunk}
+	w.apart = true
 	var err error
+	if k, ok := be.(keeper); ok {
+		if be, err = w.keeping(k); err != nil {
+			return nil, err
+		}
+	}
 	if w.one, err = compile(be, "write", w.build(1)); err != nil {
 		return nil, err
 	}
@@ -59,24 +65,46 @@ func NewWriter(layout *model.Layout, base *model.Base, context int, be compute.B
 	return w, w.freeze(w.one, w.many)
 }
 
+// keeping is a backend whose programs keep what the base has in NF4, unless the adapter has a difference of it, and caches.
+func (w *Writer) keeping(k keeper) (compute.Backend, error) {
+	w.packed = map[string]bool{}
+	for _, spec := range w.layout.Config.BaseTensors() {
+		packed, err := w.base.HoldsNF4(spec.Name)
+		if err != nil {
+			return nil, err
+		}
+		w.packed[spec.Name] = packed
+	}
+	for _, e := range w.layout.Entries() {
+		if e.Kind == model.KindDelta {
+			delete(w.packed, e.Changes())
+		}
+	}
+	becomes := []string{""} // the scores
+	for l := range w.layout.Config.NumHiddenLayers {
+		becomes = append(becomes, cacheName(l, "k"), cacheName(l, "v"))
+	}
+	return k.Keeping(w.packed, becomes), nil
+}
+
 // build is a program that reads n tokens.
 func (w *Writer) build(n int) func(g *graph.Graph) ([]Param, []Output, error) {
 	return func(g *graph.Graph) ([]Param, []Output, error) {
 		c, held := w.layout.Config, w.held
-		d := decoder{cfg: c, params: mergedParams(newParams(g), w.layout)}
+		d := decoder{cfg: c, params: adapterParams(newParams(g), w.layout, true), scale: 1}
 		in := func(name string, shape ...int) *graph.Node { return d.params.add(name, Input, dtypes.Int32, shape...) }
 		tokens, places := in(writerTokens, n), in(writerPlaces, n)
 		far, near := graph.Reshape(in(writerFar, n), n, 1), graph.Reshape(in(writerNear, n), n, 1)
 		last := in(writerLast, 1, 1)
 
-		place := shapes.Make(dtypes.Int32, held, n)
-		write := graph.ConvertDType(graph.Equal(graph.Iota(g, place, 0), graph.BroadcastToDims(graph.Reshape(places, 1, n), held, n)), dtypes.Float32)
-		keep := graph.OneMinus(graph.ReduceSum(write, -1)) // [held]
 		size := c.KeySize()
+		row := shapes.Make(dtypes.Int32, n, size)
+		read := graph.LessOrEqual(graph.Iota(g, row, 0), graph.BroadcastToDims(last, n, size)) // false where a chunk is filled up
 		var outputs []Output
 		cached := func(name string, now *graph.Node) *graph.Node {
 			old := d.params.add(name, State, dtypes.Float32, held, size)
-			x := graph.Add(graph.Mul(old, spread(keep, old)), graph.DotGeneral(write, []int{1}, nil, graph.Reshape(now, n, size), []int{0}, nil))
+			now = graph.Reshape(now, n, size)
+			x := graph.ScatterSum(old, graph.Reshape(places, n, 1), graph.Where(read, now, graph.ZerosLike(now)), true, true) // onto zeros
 			outputs = append(outputs, Output{Name: name + ".new", State: name, Node: x})
 			return x
 		}
@@ -241,6 +269,8 @@ func (t *Writing) step(tokens []int32) ([]float32, error) {
 
 // Close lets go of what is held.
 func (t *Writing) Close() {
+	t.w.mu.Lock()
+	defer t.w.mu.Unlock()
 	for _, b := range t.caches {
 		_ = b.Finalize()
 	}

@@ -110,3 +110,81 @@ func TestWritingInParts(t *testing.T) {
 		t.Error("a text longer than the base's positions")
 	}
 }
+
+// A base in NF4 writes with an adapter as the base does into which that was merged, and two texts by turns what each does
+// alone.
+func TestWritingInNF4(t *testing.T) {
+	c := model.Llama(300, 64, 2, 4, 64)
+	base, err := model.RandomBase(c, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if base, err = base.Pack(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := model.NewLayout(c, model.Method{RMax: 4, Alpha: 8, Task: model.TaskCausal}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slice := make([]float32, l.Size(2))
+	for i := range slice {
+		slice[i] = float32(i%13-6) / 20
+	}
+	values, err := l.Merge(base, slice, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tensors []model.Tensor
+	for _, s := range c.BaseTensors() {
+		v, changed := values[s.Name]
+		if !changed {
+			if v, err = base.Tensor(s.Name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tensors = append(tensors, model.Tensor{Name: s.Name, Shape: s.Shape, Data: v})
+	}
+	merged, err := model.NewBase(c, tensors, nil, model.F32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := NewWriter(l, merged, 48, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := NewWriter(l, base, 48, compiler.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := func(w *Writer, slice []float32, rank int) *Writing {
+		text, err := w.Begin(slice, rank)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(text.Close)
+		return text
+	}
+	var pairs [][2]*Writing
+	for range 2 {
+		pairs = append(pairs, [2]*Writing{begin(want, make([]float32, l.Size(0)), 0), begin(got, slice, 2)})
+	}
+	for i, n := range []int{35, 1, 1, 2, 1} {
+		for j, texts := range pairs {
+			var scores [2][]float32
+			for k, text := range texts {
+				tokens := make([]int32, n)
+				for at := range tokens {
+					tokens[at] = int32((7*i + 31*j + 11*at) % 300)
+				}
+				if scores[k], err = text.Read(t.Context(), tokens); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for id, x := range scores[0] {
+				if d := math.Abs(float64(x - scores[1][id])); !(d < 1e-5) {
+					t.Fatalf("text %d, part %d: the score of %d differs by %v", j, i, id, d)
+				}
+			}
+		}
+	}
+}

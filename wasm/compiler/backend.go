@@ -17,12 +17,13 @@ const BackendName = "starling-wasm"
 
 // Backend implements compute.Backend: graphs are compiled to WebAssembly and run by package wasm, their products by
 // this host's kernels. It is what evaluation, prediction and pretraining run on. Buffers live in Go: what an input's
-// memory holds already is not copied again, outputs always are. Devices' training uses Compile.
+// memory holds already is not copied again, outputs always are, but for what Keeping says. Devices' training uses Compile.
 type Backend struct {
 	notimplemented.Backend
 	host      string
 	record    bool // Compile keeps the graph and makes no module
 	finalized bool
+	keeping   *keeping // nil: computations keep nothing
 }
 
 var _ compute.Backend = (*Backend)(nil)
@@ -83,7 +84,10 @@ func (b *Backend) BufferFromFlatData(_ compute.DeviceNum, flat any, shape shapes
 type buffer struct {
 	backend *Backend
 	shape   shapes.Shape
-	flat    reflect.Value // slice of the dtype's Go type; invalid after Finalize
+	flat    reflect.Value // slice of the dtype's Go type; invalid after Finalize, and while a computation keeps the values
+	keeper  *executable   // which does, as what it keeps of its parameter input
+	input   int
+	scales  []float32 // of 4-bit codes, which flat then holds
 }
 
 var errFinalized = errors.New("buffer was finalized or donated")
@@ -91,7 +95,7 @@ var errFinalized = errors.New("buffer was finalized or donated")
 func (b *buffer) Backend() compute.Backend { return b.backend }
 
 func (b *buffer) Finalize() error {
-	b.flat = reflect.Value{}
+	b.flat, b.keeper = reflect.Value{}, nil
 	return nil
 }
 
@@ -100,8 +104,8 @@ func (b *buffer) Shape() (shapes.Shape, error) { return b.shape, nil }
 func (b *buffer) DeviceNum() (compute.DeviceNum, error) { return 0, nil }
 
 func (b *buffer) ToFlatData(flat any) error {
-	if !b.flat.IsValid() {
-		return errFinalized
+	if err := b.fetch(); err != nil {
+		return err
 	}
 	v := reflect.ValueOf(flat)
 	if v.Type() != b.flat.Type() || v.Len() != b.flat.Len() {
@@ -116,8 +120,8 @@ func (b *buffer) Data() (any, error) {
 }
 
 func (b *buffer) CopyToDevice(compute.DeviceNum) (compute.Buffer, error) {
-	if !b.flat.IsValid() {
-		return nil, errFinalized
+	if err := b.fetch(); err != nil {
+		return nil, err
 	}
 	return b.backend.BufferFromFlatData(0, b.flat.Interface(), b.shape)
 }

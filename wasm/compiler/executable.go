@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/gomlx/compute"
@@ -12,6 +13,7 @@ import (
 	"github.com/pkg/errors"
 
 	"github.com/starling-fl/starling/wasm"
+	"github.com/starling-fl/starling/wasm/compiler/codegen"
 	"github.com/starling-fl/starling/wasm/compiler/ir"
 	"github.com/starling-fl/starling/wasm/compiler/plan"
 )
@@ -25,6 +27,8 @@ type executable struct {
 
 	mu       sync.Mutex // of what follows: an instance runs one step at a time
 	instance *wasm.Instance
+	becomes  []int           // each output's parameter, -1 where it becomes none
+	kept     []*buffer       // what stands in parameters that are kept
 	written  []reflect.Value // what each input's memory holds: buffers never change, so equal ones are not written again
 }
 
@@ -35,7 +39,10 @@ func words(n *ir.Node) int { return max(1, (n.Bytes()+3)/4) }
 func asFloats(n *ir.Node) bool { return n.DType == ir.F32 && n.Len() > 0 }
 
 func newExecutable(b *Backend, name string, g *ir.Graph) (*executable, error) {
-	m, p, err := assemble(g, planning{}, b.host, false, longest)
+	e := &executable{backend: b, params: g.Params, outputs: g.Outputs, written: make([]reflect.Value, len(g.Params)),
+		kept: make([]*buffer, len(g.Params))}
+	cfg := e.planning()
+	m, p, err := assemble(g, cfg, b.host, false, longest)
 	if err != nil {
 		return nil, err
 	}
@@ -44,21 +51,32 @@ func newExecutable(b *Backend, name string, g *ir.Graph) (*executable, error) {
 		if asFloats(n) {
 			t.DType = wasm.Float32
 		}
+		if b.NF4 {
+			t.Shape, t.NF4 = n.Dims, &wasm.NF4{Block: codegen.NF4Block, Scales: uint32(b.Scales)}
+		}
 		return t
 	}
 	m.manifest.Name = "graph"
 	for i, n := range g.Params {
-		m.manifest.Inputs = append(m.manifest.Inputs, tensor("in", i, n, p.Params[i]))
+		list := &m.manifest.Inputs
+		switch {
+		case cfg.codes[i] > 0:
+			list = &m.manifest.Frozen
+		case slices.Contains(e.becomes, i):
+			list = &m.manifest.State
+		}
+		*list = append(*list, tensor("in", i, n, p.Params[i]))
 	}
 	for i, n := range g.Outputs {
-		m.manifest.Outputs = append(m.manifest.Outputs, tensor("out", i, n, p.Outputs[i]))
+		if e.becomes[i] < 0 {
+			m.manifest.Outputs = append(m.manifest.Outputs, tensor("out", i, n, p.Outputs[i]))
+		}
 	}
 	bin, err := m.bytes()
 	if err != nil {
 		return nil, err
 	}
 	ctx := context.Background()
-	e := &executable{backend: b, params: g.Params, outputs: g.Outputs, written: make([]reflect.Value, len(g.Params))}
 	if e.program, err = wasm.Load(ctx, bin, wasm.Config{}); err != nil {
 		return nil, errors.WithMessagef(err, "loading computation %q", name)
 	}
@@ -66,6 +84,31 @@ func newExecutable(b *Backend, name string, g *ir.Graph) (*executable, error) {
 		return nil, errors.WithMessagef(err, "instance of computation %q (closing: %v)", name, e.program.Close())
 	}
 	return e, nil
+}
+
+// planning says what the backend's computations keep, of this one's parameters and outputs.
+func (e *executable) planning() planning {
+	p := planning{codes: make([]int, len(e.params))}
+	p.Becomes, p.NF4 = make([]int, len(e.outputs)), make([]bool, len(e.params))
+	for i := range p.Becomes {
+		p.Becomes[i] = -1
+	}
+	e.becomes = p.Becomes
+	k := e.backend.keeping
+	if k == nil {
+		return p
+	}
+	frozen := 0
+	for i, n := range e.params {
+		if p.NF4[i] = k.nf4[n.Name]; p.NF4[i] {
+			frozen++
+			p.codes[i] = frozen
+		}
+		if o := slices.Index(k.becomes, n.Name); o >= 0 && o < len(p.Becomes) {
+			p.Becomes[o] = i
+		}
+	}
+	return p
 }
 
 func (e *executable) Finalize() {
@@ -99,17 +142,24 @@ func (e *executable) Execute(inputs []compute.Buffer, donate []bool, _ compute.D
 		if !ok || b == nil {
 			return nil, errors.Errorf("input %d is a %T, not a buffer of %s", i, in, BackendName)
 		}
-		if !b.flat.IsValid() {
+		if !b.flat.IsValid() && b.keeper == nil {
 			return nil, errors.WithMessagef(errFinalized, "input %d", i)
 		}
 		if want := shapeOf(e.params[i]); !b.shape.Equal(want) {
 			return nil, errors.Errorf("input %d is %s, the computation takes %s", i, b.shape, want)
 		}
-		if err := e.write(i, b.flat); err != nil {
+		if err := e.write(i, b); err != nil {
 			return nil, err
 		}
 	}
-	if err := e.instance.Step(context.Background()); err != nil {
+	for _, b := range e.kept { // their values are replaced now
+		if b != nil {
+			b.keeper = nil
+		}
+	}
+	clear(e.kept)
+	err := e.instance.Step(context.Background())
+	if err != nil {
 		return nil, err
 	}
 	for i, in := range inputs {
@@ -119,48 +169,60 @@ func (e *executable) Execute(inputs []compute.Buffer, donate []bool, _ compute.D
 	}
 	outs := make([]compute.Buffer, len(e.outputs))
 	for i, n := range e.outputs {
-		flat, err := e.read(i, n)
-		if err != nil {
+		out := &buffer{backend: e.backend, shape: shapeOf(n)}
+		if in := e.becomes[i]; in >= 0 {
+			out.keeper, out.input, e.kept[in] = e, in, out
+		} else if out.flat, err = e.read(fmt.Sprintf("out%d", i), n); err != nil {
 			return nil, err
 		}
-		outs[i] = &buffer{backend: e.backend, shape: shapeOf(n), flat: flat}
+		outs[i] = out
 	}
 	return outs, nil
 }
 
 // write copies input i into the program's memory, unless it stands there already.
-func (e *executable) write(i int, flat reflect.Value) error {
+func (e *executable) write(i int, b *buffer) error {
+	kept := slices.Contains(e.becomes, i)
+	if kept || b.keeper != nil {
+		if there, err := e.keep(i, b); there || err != nil {
+			return err
+		}
+	}
+	flat := b.flat
 	if last := e.written[i]; last.IsValid() && last.Len() > 0 && last.Pointer() == flat.Pointer() {
 		return nil
 	}
 	e.written[i] = reflect.Value{}
-	name := fmt.Sprintf("in%d", i)
-	if asFloats(e.params[i]) {
-		if err := e.instance.WriteFloat32(name, flat.Interface().([]float32)); err != nil {
-			return err
-		}
+	if err := e.put(fmt.Sprintf("in%d", i), e.params[i], b); err != nil {
+		return err
+	}
+	if !kept { // what is kept the call replaces
 		e.written[i] = flat
-		return nil
 	}
-	raw, err := binary.Append(nil, binary.LittleEndian, flat.Interface())
+	return nil
+}
+
+func (e *executable) put(name string, n *ir.Node, b *buffer) error {
+	if b.scales != nil {
+		return e.instance.WriteFrozenNF4(name, b.flat.Bytes(), b.scales)
+	}
+	if asFloats(n) {
+		return e.instance.WriteFloat32(name, b.flat.Interface().([]float32))
+	}
+	raw, err := binary.Append(nil, binary.LittleEndian, b.flat.Interface())
 	if err != nil {
-		return errors.Wrapf(err, "input %q", e.params[i].Name)
+		return errors.Wrapf(err, "input %q", n.Name)
 	}
-	w := make([]int32, words(e.params[i]))
+	w := make([]int32, words(n))
 	raw = append(raw, make([]byte, 4*len(w)-len(raw))...)
 	for j := range w {
 		w[j] = int32(binary.LittleEndian.Uint32(raw[4*j:]))
 	}
-	if err := e.instance.WriteInt32(name, w); err != nil {
-		return err
-	}
-	e.written[i] = flat
-	return nil
+	return e.instance.WriteInt32(name, w)
 }
 
-// read copies output i out of the program's memory.
-func (e *executable) read(i int, n *ir.Node) (reflect.Value, error) {
-	name := fmt.Sprintf("out%d", i)
+// read copies what has n's shape out of the program's memory.
+func (e *executable) read(name string, n *ir.Node) (reflect.Value, error) {
 	if asFloats(n) {
 		v := make([]float32, n.Len())
 		return reflect.ValueOf(v), e.instance.ReadFloat32(name, v)

@@ -67,7 +67,7 @@ func (g *Generator) direct(d *plan.Direct) (Unit, error) {
 		case ir.Gather:
 			g.gather(f, n, out, d.In[0].Buf.NF4)
 		case ir.ScatterSum, ir.ScatterMax, ir.ScatterMin:
-			g.scatter(f, n, out)
+			g.scatter(f, n, out, d.In[0] == d.Out)
 		case ir.ArgMax, ir.ArgMin:
 			g.argMinMax(f, n, out)
 		case ir.DynamicSlice, ir.DynamicUpdate:

@@ -158,10 +158,12 @@ func allMultiples(s []int, of int) bool {
 	return !slices.ContainsFunc(s, func(v int) bool { return v%of != 0 })
 }
 
-func (g *Generator) scatter(f *emit.Func, n *ir.Node, out emit.Local) {
+func (g *Generator) scatter(f *emit.Func, n *ir.Node, out emit.Local, inPlace bool) {
 	x, idx, upd, spec := n.In[0], n.In[1], n.In[2], n.Attr.Gather
 	size := n.DType.Size()
-	copyOf(f, out, f.Param(0), n)
+	if !inPlace {
+		copyOf(f, out, f.Param(0), n)
+	}
 	if upd.Len() == 0 {
 		return
 	}

@@ -245,8 +245,8 @@ func readsParam(n *ir.Node) bool {
 	return n.Op == ir.Param || slices.ContainsFunc(n.In, readsParam)
 }
 
-// inPlace lets the loop that computes o write straight into the state's buffer, where nothing else reads the old
-// value at the same time or later.
+// inPlace lets the loop that computes o write straight into the state's buffer, or a scatter add to it, where nothing
+// else reads the old value at the same time or later.
 func (l *lowering) inPlace(o *ir.Node, dst *Buffer) bool {
 	src := l.bufs[o]
 	if src == nil || src.Fixed {
@@ -264,20 +264,8 @@ func (l *lowering) inPlace(o *ir.Node, dst *Buffer) bool {
 	if at < 0 {
 		return false
 	}
-	lp, ok := l.plan.Stages[at].(*Loop)
-	if !ok || lp.Reduce != ir.Invalid {
+	if !within(l.plan.Stages[at], src, dst) {
 		return false
-	}
-	var out *Out
-	for i := range lp.Outs {
-		if lp.Outs[i].Buf == src {
-			out = &lp.Outs[i]
-		}
-	}
-	for _, leaf := range lp.Leaves {
-		if leaf.Buf == dst && (leaf.Off != out.Off || !slices.Equal(leaf.Strides, out.Strides)) {
-			return false
-		}
 	}
 	for _, s := range l.plan.Stages[at+1:] {
 		if slices.Contains(s.reads(), dst) || slices.Contains(s.writes(), dst) {
@@ -291,6 +279,21 @@ func (l *lowering) inPlace(o *ir.Node, dst *Buffer) bool {
 	l.plan.Arena = slices.DeleteFunc(l.plan.Arena, func(b *Buffer) bool { return b == src })
 	l.bufs[o] = dst
 	return true
+}
+
+// within tells whether a stage that writes src may do so where dst stands, of which it reads no element that it wrote before.
+func within(s Stage, src, dst *Buffer) bool {
+	switch s := s.(type) {
+	case *Loop:
+		i := slices.IndexFunc(s.Outs, func(o Out) bool { return o.Buf == src })
+		return s.Reduce == ir.Invalid && !slices.ContainsFunc(s.Leaves, func(leaf Leaf) bool {
+			return leaf.Buf == dst && (leaf.Off != s.Outs[i].Off || !slices.Equal(leaf.Strides, s.Outs[i].Strides))
+		})
+	case *Direct:
+		scatters := s.Node.Op == ir.ScatterSum || s.Node.Op == ir.ScatterMax || s.Node.Op == ir.ScatterMin
+		return scatters && s.In[0].Buf == dst && s.In[1].Buf != dst && s.In[2].Buf != dst
+	}
+	return false
 }
 
 func replace(s Stage, from, to *Buffer) {
