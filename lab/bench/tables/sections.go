@@ -118,10 +118,10 @@ browser tab, and a device without a cache folder, which keeps the blob.`, rows: 
 		{"NF4 base", "./edge", "PeakMemory/nf4", "peak-MiB", "124 MiB (130 MB)"},
 	}},
 	{name: "generation", title: "Writing with a decoder", benchtime: "300x", about: `
-Tokens that one core writes a second, in processor time, with SmolLM2-135M's shape in NF4 (random weights) and an adapter
-of rank 8 on q and v, the context 1,024, behind 32 tokens. Before weights stayed in 4 bits and caches in the program's
-memory there were 6.8, of which most of the time went into packing float32 weights for a single row. Not measured: arm64,
-which decodes and packs all weights for a row.`, rows: []row{
+Tokens that one core writes a second, in processor time, with SmolLM2-135M's shape in NF4 (random weights) and an
+adapter of rank 8 on q and v, the context 1,024, behind 32 tokens. Before weights stayed in 4 bits and caches in the
+program's memory there were 6.8: most of the time went into packing float32 weights for a single row. Not measured:
+arm64, which decodes and packs all weights for a row.`, rows: []row{
 		{"SmolLM2-135M in NF4", "./model/nn", "Write", "tokens/s", "20"},
 	}},
 	{name: "bases", title: "What large bases cost", script: []string{"sh", "lab/bench/bases/run.sh"}, about: `
