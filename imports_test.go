@@ -112,7 +112,7 @@ mutants: internal/mutant
 lab/assembly/...:
 lab/bench/...: ...
 lab/bandwidth: coordinator dataset dp edge internal/contract internal/sim internal/wire job job/training lab/canvas
-    model model/nn quant secagg task tokenizer trainer
+    model program quant secagg task tokenizer trainer
 lab/canvas:
 lab/federation: dataset
 lab/cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins lab/internal/commands lab/internal/plots
