@@ -43,15 +43,21 @@ model by simulation. Guesses go by the loss against the base's, or with --shadow
 likelihood ratio. With --epsilon, what the model is sold with, a bound above it is a
 flaw: exit code 1. 'starling audit job' does the same with synthetic canaries, which
 show more and train nothing.`,
-		Example: "  starling audit epsilon --checkpoint shadows/target/checkpoint --data train.jsonl --in shadows/target/members.json --epsilon 8",
+		Example: "  starling audit epsilon --checkpoint shadows/target/checkpoint --data train.jsonl --in shadows/target/members.json --epsilon 8 --delta 1e-5",
 		Args:    command.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), a) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.sold > 0 && !cmd.Flags().Changed("delta") {
+				// At a smaller delta than the model's an honest model's epsilon is larger.
+				return command.Usagef("--epsilon %v needs --delta, the one that the model is sold with beside it", f.sold)
+			}
+			return f.run(cmd.Context(), a)
+		},
 	}
 	f.add(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.shadows, "shadows", "", "folder of shadow models, each a folder with a checkpoint and members.json")
 	fl.Float64Var(&f.confidence, "confidence", 1-audit.DefaultLevel, "probability with which the lower bound holds")
-	fl.Float64Var(&f.delta, "delta", 1e-5, "delta of the epsilon")
+	fl.Float64Var(&f.delta, "delta", 1e-5, "delta of the epsilon; with --epsilon it must be given: the one that the model is sold with")
 	fl.Float64Var(&f.sold, "epsilon", 0, "epsilon that the model is sold with; 0: none is held against it")
 	return cmd
 }
