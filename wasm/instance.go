@@ -200,7 +200,15 @@ func (in *Instance) runAll(ctx context.Context, prepare bool, segments []Segment
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		c := Call{Segment: i}
 		if !prepare {
+			c = in.program.calls[i]
+			if skip, err := in.skips(c); skip || err != nil {
+				if err != nil {
+					return err
+				}
+				continue
+			}
 			n, err := in.program.products.run(ctx, in.host, i)
 			if err != nil {
 				return err
@@ -210,15 +218,22 @@ func (in *Instance) runAll(ctx context.Context, prepare bool, segments []Segment
 				continue
 			}
 		}
-		c := Call{Segment: i}
-		if !prepare {
-			c = in.program.calls[i]
-		}
 		if err := in.host.call(ctx, prepare, c, segments[i].Budget); err != nil {
 			return fmt.Errorf("%w: segment %s: %w", ErrTrap, c.name(prepare), err)
 		}
 	}
 	return nil
+}
+
+// skips tells whether a segment of a step has a condition that does not hold.
+func (in *Instance) skips(c Call) (bool, error) {
+	when := in.program.manifest.Segments[c.Segment].When
+	if when == 0 {
+		return false, nil
+	}
+	var holds [1]byte
+	err := in.host.read(when, holds[:])
+	return holds[0] == 0, err
 }
 
 // StateSHA256 hashes the state tensors' bytes in manifest order: equal hashes

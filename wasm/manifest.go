@@ -75,9 +75,11 @@ type NF4 struct {
 
 // Segment describes one exported function of a program.
 type Segment struct {
-	_     struct{} `cbor:",toarray"`
-	Name  string   `json:"name,omitempty"`  // for profiles
-	FLOPs uint64   `json:"flops,omitempty"` // 0: not recorded
+	Name  string `json:"name,omitempty"`  // for profiles
+	FLOPs uint64 `json:"flops,omitempty"` // 0: not recorded
+	// When is the address of a byte of the arena: of a step, the segment runs where the byte
+	// is not 0 when its turn comes, and is passed over else. 0: it always runs.
+	When uint32 `json:"when,omitempty"`
 }
 
 // Len returns the number of elements of t.
@@ -134,6 +136,9 @@ func (m *Manifest) validate() (step *Manifest, err error) {
 	if n := len(m.Inputs) + len(m.Outputs) + len(m.State) + len(m.Frozen); n > maxTensors {
 		return nil, refuse(where, "%d tensors, limit %d", n, maxTensors)
 	}
+	if err := m.checkWhen(); err != nil {
+		return nil, err
+	}
 	if err := m.checkRepeats(); err != nil {
 		return nil, err
 	}
@@ -161,6 +166,21 @@ func (m *Manifest) validate() (step *Manifest, err error) {
 		return nil, err
 	}
 	return step, step.checkProducts(memory)
+}
+
+// checkWhen refuses conditions outside the arena, which a step alone writes, and before a step.
+func (m *Manifest) checkWhen() error {
+	for i, s := range m.Prepare {
+		if s.When != 0 {
+			return refuse("segment "+segmentExport(true, i), "it has a condition, which only a step's have")
+		}
+	}
+	for i, s := range m.Segments {
+		if s.When != 0 && (s.When < m.Arena.Offset || uint64(s.When) >= uint64(m.Arena.Offset)+uint64(m.Arena.Size)) {
+			return refuse("segment "+segmentExport(false, i), "its condition at %d is not in the arena", s.When)
+		}
+	}
+	return nil
 }
 
 type roleList struct {

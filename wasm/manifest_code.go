@@ -30,6 +30,33 @@ type manifestCode struct {
 	Products []productCode
 }
 
+// MarshalCBOR writes an array of two, of three where the segment has a condition: programs
+// without any are what they were before there were conditions.
+func (s Segment) MarshalCBOR() ([]byte, error) {
+	list := []any{s.Name, s.FLOPs}
+	if s.When != 0 {
+		list = append(list, s.When)
+	}
+	return manifestEnc.Marshal(list)
+}
+
+// UnmarshalCBOR reads what MarshalCBOR writes.
+func (s *Segment) UnmarshalCBOR(data []byte) error {
+	var list []cbor.RawMessage
+	if err := manifestDec.Unmarshal(data, &list); err != nil {
+		return err
+	}
+	if len(list) != 2 && len(list) != 3 {
+		return fmt.Errorf("a segment of %d elements, want 2 or 3", len(list))
+	}
+	for i, to := range []any{&s.Name, &s.FLOPs, &s.When}[:len(list)] {
+		if err := manifestDec.Unmarshal(list[i], to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 type tensorCode struct {
 	_      struct{} `cbor:",toarray"`
 	Name   string

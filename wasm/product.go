@@ -86,6 +86,11 @@ func (m *Manifest) checkProducts(memory declared) error {
 				len(m.Segments))
 		}
 		next = p.First + p.Count
+		for _, s := range m.Segments[p.First:next] {
+			if s.When != m.Segments[p.First].When {
+				return refuse(where, "its segments have conditions at %d and %d", m.Segments[p.First].When, s.When)
+			}
+		}
 		if err := p.checkParts(where); err != nil {
 			return err
 		}

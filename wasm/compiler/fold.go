@@ -5,6 +5,7 @@ import (
 
 	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/compiler/codegen"
+	"github.com/starling-fl/starling/wasm/compiler/plan"
 )
 
 // folded is one round of a repeat that stands for all.
@@ -17,6 +18,7 @@ type foldedSegment struct {
 	units []codegen.Moving
 	trap  bool
 	flops uint64
+	when  *plan.Buffer
 }
 
 // fold makes the rounds of a repeat one, where their segments call the same functions and every address follows from the
@@ -57,9 +59,9 @@ func (w *writer) fold(r rounds) (f folded, ok bool) {
 
 func foldSegment(series []segment) (s foldedSegment, ok bool) {
 	first := series[0]
-	s = foldedSegment{trap: first.trap, flops: first.flops}
+	s = foldedSegment{trap: first.trap, flops: first.flops, when: first.when}
 	for _, o := range series {
-		if len(o.units) != len(first.units) || o.trap != first.trap || o.flops != first.flops {
+		if len(o.units) != len(first.units) || o.trap != first.trap || o.flops != first.flops || o.when != first.when {
 			return s, false
 		}
 	}

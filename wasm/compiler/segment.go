@@ -15,6 +15,7 @@ type segment struct {
 	units []codegen.Unit
 	trap  bool
 	flops uint64
+	when  *plan.Buffer // of the condition it runs under, or nil
 }
 
 // writer cuts a plan's stages into segments. Those of a repeat stand round after round, as if there were none: finish
@@ -31,6 +32,7 @@ type writer struct {
 
 	batch []codegen.Unit // of the segment that is being gathered
 	units uint64
+	when  *plan.Buffer // of the stage at hand
 }
 
 // rounds are where the rounds of a repeat begin among segments and products, and where the last one ends.
@@ -56,6 +58,10 @@ func (w *writer) step(p *plan.Plan) error {
 		}
 		if in != nil && (ends-i)%count == 0 {
 			w.mark(in)
+		}
+		if when := p.When[s]; when != w.when {
+			w.flush()
+			w.when = when
 		}
 		if err := w.stage(s, place); err != nil {
 			return err
@@ -83,7 +89,7 @@ func (w *writer) flush() {
 	if len(w.batch) == 0 {
 		return
 	}
-	s := segment{units: w.batch}
+	s := segment{units: w.batch, when: w.when}
 	for _, u := range w.batch {
 		s.flops += u.FLOPs
 	}
@@ -116,7 +122,7 @@ func (w *writer) piece(s plan.Stage, place map[*plan.Buffer]int) error {
 	if ok && w.fused && !w.gen.Shape.Fused {
 		product.Count = trapsFor(&product)
 		for range product.Count {
-			w.segments = append(w.segments, segment{trap: true, flops: 2 * product.MultiplyAdds() / uint64(product.Count)})
+			w.segments = append(w.segments, segment{trap: true, when: w.when, flops: 2 * product.MultiplyAdds() / uint64(product.Count)})
 		}
 		w.products = append(w.products, product)
 		return nil
@@ -158,7 +164,7 @@ func (w *writer) finish(man *wasm.Manifest) (funcs []*emit.Func) {
 				f = w.gen.Trap()
 			}
 			funcs = append(funcs, f)
-			man.Segments = append(man.Segments, wasm.Segment{FLOPs: s.flops})
+			man.Segments = append(man.Segments, wasm.Segment{FLOPs: s.flops, When: address(s.when)})
 			man.FLOPs += s.flops
 		}
 		for ; product < products; product++ {
@@ -182,7 +188,7 @@ func (w *writer) finish(man *wasm.Manifest) (funcs []*emit.Func) {
 				f = w.gen.Trap(emit.I32)
 			}
 			funcs = append(funcs, f)
-			man.Segments = append(man.Segments, wasm.Segment{FLOPs: s.flops})
+			man.Segments = append(man.Segments, wasm.Segment{FLOPs: s.flops, When: address(s.when)})
 			man.FLOPs += uint64(n) * s.flops
 		}
 		for _, p := range folded.products {
@@ -193,4 +199,12 @@ func (w *writer) finish(man *wasm.Manifest) (funcs []*emit.Func) {
 	}
 	plain(len(w.segments), len(w.products))
 	return funcs
+}
+
+// address is a condition's in the manifest: 0 where there is none.
+func address(when *plan.Buffer) uint32 {
+	if when == nil {
+		return 0
+	}
+	return uint32(when.Addr)
 }

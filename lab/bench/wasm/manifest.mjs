@@ -35,7 +35,7 @@ const tensors = (list) => list.flatMap(([rounds, series]) => Array.from({ length
     name: r ? name.replace(/\d+/, (n) => Number(n) + r) : name, dtype, shape, offset: offset + r * (moves[0] ?? 0),
     nf4: nf4.length ? { block: nf4[0], scales: nf4[1] + r * (moves[1] ?? 0) } : undefined,
   }))).flat());
-const segment = ([name, flops]) => ({ name, flops });
+const segment = ([name, flops, when = 0]) => ({ name, flops, when }); // when: a byte that is not 0 where it runs
 
 // manifestOf reads the manifest of a compiled module.
 export function manifestOf(module) {
@@ -60,12 +60,12 @@ export function callsOf({ segments, repeats }) {
   const calls = [];
   let at = 0;
   const upTo = (end) => {
-    for (; at < end; at++) calls.push({ segment: at, round: 0 });
+    for (; at < end; at++) calls.push({ segment: at, round: 0, when: segments[at].when });
   };
   for (const { first, count, rounds } of repeats) {
     upTo(first);
     for (let round = 0; round < rounds; round++) {
-      for (let i = 0; i < count; i++) calls.push({ segment: first + i, round });
+      for (let i = 0; i < count; i++) calls.push({ segment: first + i, round, when: segments[first + i].when });
     }
     at = first + count;
   }

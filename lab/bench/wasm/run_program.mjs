@@ -118,6 +118,7 @@ if (args.files[1] !== "-") fill(new Uint8Array(memory.buffer), manifest, args.fi
 // measurement the whole limit is as good.
 function run(prefix, calls) {
   for (let i = 0; i < calls.length; i++) {
+    if (calls[i].when && !new Uint8Array(memory.buffer)[calls[i].when]) continue;
     const product = prefix === "s" ? shared.get(i) : undefined;
     if (product) {
       team.run(product.i);

@@ -18,7 +18,7 @@ func up(n int) int { return (n + align - 1) &^ (align - 1) }
 func (p *Plan) Layout(base int) (arena, end int) {
 	l := newLinks()
 	if !p.flat {
-		p.Repeats = repeats(p.Stages, func(r Repeat) bool { return l.fit(p.Stages, r) })
+		p.Repeats = repeats(p.Stages, p.When, func(r Repeat) bool { return l.fit(p.Stages, r) })
 	}
 	chains := l.chains()
 	arena = p.layoutFixed(up(base), chains)
@@ -109,11 +109,15 @@ func (p *Plan) live() {
 		b.life = span{len(p.Stages), -1}
 	}
 	for i, s := range p.Stages {
-		for _, r := range refsOf(s) {
-			if b := r.Buf; !b.Fixed {
+		at := func(b *Buffer) {
+			if b != nil && !b.Fixed {
 				b.life = span{min(b.life.first, i), max(b.life.last, i)}
 			}
 		}
+		for _, r := range refsOf(s) {
+			at(r.Buf)
+		}
+		at(p.When[s])
 	}
 }
 

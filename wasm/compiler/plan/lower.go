@@ -12,9 +12,16 @@ import (
 func Build(g *ir.Graph, cfg Config) (*Plan, error) {
 	live := liveNodes(g)
 	force := map[*ir.Node]bool{}
+	var under map[*ir.Node]*ir.Node
+	if !cfg.Flat {
+		under = conditions(g, live)
+	}
+	for _, c := range under {
+		force[c] = true // the host reads it
+	}
 	decode := map[*ir.Node]bool{}
 	for range len(g.Nodes) + 1 {
-		l := &lowering{g: g, cfg: cfg, live: live, force: force, decode: decode}
+		l := &lowering{g: g, cfg: cfg, live: live, force: force, decode: decode, under: under}
 		p, err := l.run()
 		var plain *decodeError
 		if errors.As(err, &plain) && !decode[plain.node] {
@@ -44,6 +51,7 @@ type lowering struct {
 	cfg    Config
 	live   []bool
 	force  map[*ir.Node]bool
+	under  map[*ir.Node]*ir.Node
 	decode map[*ir.Node]bool // NF4 parameters that are also wanted as plain numbers
 	nf4    map[*ir.Node]*Buffer
 	stored map[*ir.Node]bool
@@ -107,7 +115,7 @@ func (l *lowering) run() (*Plan, error) {
 			pending = append(pending, n)
 			continue
 		}
-		if l.dependsOn(n, pending) {
+		if l.dependsOn(n, pending) || slices.Contains(pending, l.under[n]) {
 			if err := flush(); err != nil {
 				return nil, err
 			}
@@ -123,6 +131,7 @@ func (l *lowering) run() (*Plan, error) {
 		return nil, err
 	}
 	l.plan.forget()
+	l.plan.condition(l.under, l.bufs)
 	return l.plan, nil
 }
 

@@ -120,8 +120,9 @@ type Plan struct {
 	Params  []*Buffer // one a parameter
 	Outputs []*Buffer // one an output; the parameter's own buffer where an output replaces a parameter
 	Consts  []*Buffer
-	Arena   []*Buffer // temporary ones
-	Repeats []Repeat  // found by Layout
+	Arena   []*Buffer         // temporary ones
+	Repeats []Repeat          // found by Layout
+	When    map[Stage]*Buffer // of a stage that only a choice wants: the boolean it is wanted under; see conditions
 	flat    bool
 }
 
@@ -131,7 +132,7 @@ type Config struct {
 	Becomes []int
 	// NF4 marks the parameters that stand in memory as 4-bit codes.
 	NF4 []bool
-	// Flat finds no repeats: the plain twin of a plan that does.
+	// Flat finds no repeats and no conditions: the plain twin of a plan that does.
 	Flat bool
 	// Stop is asked before each node and each output; an error of it ends the planning. Nil never does.
 	Stop func() error

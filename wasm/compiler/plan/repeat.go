@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 
 	"github.com/starling-fl/starling/wasm/compiler/ir"
@@ -20,11 +21,11 @@ const (
 
 // repeats finds runs of equal stages, the ones that save most first, and returns them in their order. fits says whether
 // a run's buffers can be placed so that addresses move evenly from round to round.
-func repeats(stages []Stage, fits func(Repeat) bool) []Repeat {
+func repeats(stages []Stage, when map[Stage]*Buffer, fits func(Repeat) bool) []Repeat {
 	ids := make([]int, len(stages))
 	known := map[string]int{}
 	for i, s := range stages {
-		key := signature(s)
+		key := fmt.Sprintf("%p", when[s]) + signature(s)
 		id, ok := known[key]
 		if !ok {
 			id = len(known)
