@@ -20,6 +20,7 @@ func microTask(t *testing.T, base *model.Base, optimizer string, micro int) Task
 	t.Helper()
 	s := step(base, 2, optimizer)
 	s.Batch, s.MicroBatch = 8, micro
+	s.Spec = often(s.Spec)
 	k := assigned(t, base, 2, compile(t, s, false))
 	var batches []Batch
 	for n := range 2 {
@@ -41,7 +42,7 @@ func microTask(t *testing.T, base *model.Base, optimizer string, micro int) Task
 // another use.
 func TestMicroBatches(t *testing.T) {
 	base := tinyBase(t)
-	for _, optimizer := range []string{training.SGD, training.AdamW} {
+	for _, optimizer := range []string{training.SGD, training.AdamW, training.Shampoo} {
 		whole := microTask(t, base, optimizer, 0)
 		one := NewProgramTrainer(1)
 		defer one.Close()

@@ -26,6 +26,14 @@ func step(base *model.Base, rank int, optimizer string) nn.StepSpec {
 	return nn.StepSpec{Config: base.Config, Method: model.Method{RMax: 4, Alpha: 4}, Classes: 2, Rank: rank, Spec: training.Spec{Batch: 2, Optimizer: optimizer}, Sequence: 8}
 }
 
+// often has shampoo's factors grow in every step, and their roots taken in every second: a few are enough to tell.
+func often(s training.Spec) training.Spec {
+	if s.Optimizer == training.Shampoo {
+		s.StatisticsEvery, s.RootsEvery = 1, 2
+	}
+	return s
+}
+
 // compile makes a program of a step for this host.
 func compile(t testing.TB, s nn.StepSpec, nf4 bool) []byte {
 	t.Helper()

@@ -79,11 +79,11 @@ func compared(t *testing.T, base *model.Base, method model.Method, built trainin
 	defer trainer.Close()
 	reference := nn.NewReference()
 	defer reference.Close()
-	for _, optimizer := range []string{training.SGD, training.Momentum, training.AdamW} {
+	for _, optimizer := range training.Optimizers {
 		for _, rank := range ranks {
 			s := step(base, rank, optimizer)
 			built.Batch, built.Optimizer = s.Batch, optimizer
-			s.Method, s.Spec = method, built
+			s.Method, s.Spec = method, often(built)
 			if method.Task.Asks() {
 				s.Classes = 0
 			}
@@ -92,6 +92,7 @@ func compared(t *testing.T, base *model.Base, method model.Method, built trainin
 			tk := assignedTo(t, base, layout, rank, compile(t, s, false))
 			tk.Layout, tk.Start = layout, model.NewAdapter(layout, 3).Slice(rank)
 			tk.Optimizer, tk.WeightDecay = optimizer, built.WeightDecay
+			tk.Spec = often(tk.Spec)
 			tk.HeadLearningRate = tk.LearningRate * built.HeadLearningRate
 			want, err := reference.Train(t.Context(), tk)
 			ok(t, err)

@@ -33,7 +33,7 @@ const (
 	headScale = mostRate * 8 // 8: the root of 64
 )
 
-// DefaultLocal returns the defaults for a local optimizer, adamw, momentum or sgd,
+// DefaultLocal returns the defaults for a local optimizer, one of training.Optimizers,
 // over a base: with them the loss falls at rank 1 and at rankMax alike.
 //
 // AdamW moves every value by about the learning rate, whatever its gradient. The
@@ -43,8 +43,8 @@ const (
 // has one layer, whose inputs are of either sign: its rate falls with the root of
 // h. A lower rate for B, which width asks nothing of, is made up for by alpha.
 //
-// SGD and momentum follow the gradient, which has a scale of its own; theirs were
-// tuned on the default base and stay.
+// The others follow the gradient, which has a scale of its own; theirs were tuned on
+// the default base, for SGD and momentum, and stay.
 func DefaultLocal(optimizer string, c model.Config, m model.Method) Local {
 	if optimizer != training.AdamW {
 		return Local{optimizer, 1, 0.5, 0.5}

@@ -5,7 +5,7 @@ package training
 // order.
 type Announced struct {
 	Batch     uint32 // examples of a local step
-	Optimizer string // local optimizer: sgd, momentum, adamw
+	Optimizer string // local optimizer: see Optimizers
 	Epochs    uint32 // passes over a unit's own data in a round, plan.steps being the most steps; 0: plan.steps
 	WeightCap uint32 // examples with which a unit's update counts whole, one of fewer by their share; 0: all count whole
 }

@@ -6,8 +6,11 @@
 package training
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 )
 
 // Local optimizers.
@@ -15,6 +18,16 @@ const (
 	SGD      = "sgd"
 	Momentum = "momentum" // heavy ball, 0.9
 	AdamW    = "adamw"    // beta 0.9 and 0.999, eps 1e-8, bias-corrected
+	Shampoo  = "shampoo"  // FedShampoo's: Kronecker factors' inverse fourth roots, values clipped to 0.2
+)
+
+// Optimizers are all of them.
+var Optimizers = []string{SGD, Momentum, AdamW, Shampoo}
+
+// What Spec.StatisticsEvery and Spec.RootsEvery are where they are 0.
+const (
+	StatisticsEvery = 10
+	RootsEvery      = 100
 )
 
 // Arithmetics of training programs: see Spec.
@@ -42,8 +55,13 @@ type Spec struct {
 	// do not ask the devices.
 	WeightCap  int     `yaml:"weight_cap" json:",omitempty"`
 	MeanWeight float64 `yaml:"mean_weight" json:",omitempty"`
-	// Optimizer is "sgd", "momentum" or "adamw". Default adamw.
+	// Optimizer is "sgd", "momentum", "adamw" or "shampoo". Default adamw.
 	Optimizer string `yaml:"optimizer"`
+	// StatisticsEvery and RootsEvery say in which steps of a round shampoo adds a gradient to its
+	// factors, and in which it takes their roots: every so manieth. The second is a multiple of
+	// the first. Before the first roots it is SGD with clipped values. Defaults 10 and 100.
+	StatisticsEvery int `yaml:"statistics_every" json:",omitempty"`
+	RootsEvery      int `yaml:"roots_every" json:",omitempty"`
 	// LearningRate of the local steps, and of the head's values in them. 0 follows
 	// from the base: see ForBase; a head's rate of 0 beside a learning rate that is
 	// given is the same as that.
@@ -93,6 +111,8 @@ func (s Spec) Validate() error {
 		between("steps", s.Steps, 1, mostSteps),
 		between("batch", s.Batch, 1, mostBatch),
 		between("scored", s.Scored, 0, mostScored),
+		between("statistics_every", s.StatisticsEvery, 0, mostSteps),
+		between("roots_every", s.RootsEvery, 0, mostSteps),
 		rate("learning_rate", s.LearningRate),
 		rate("head_learning_rate", s.HeadLearningRate),
 	} {
@@ -109,8 +129,16 @@ func (s Spec) Validate() error {
 			s.Epochs, s.Steps, s.Epochs, s.Batch)
 	case s.MicroBatch < 0 || s.MicroBatch > s.Batch || s.MicroBatch > 0 && s.Batch%s.MicroBatch != 0:
 		return fmt.Errorf("training.micro_batch is %d, must be a divisor of training.batch, %d", s.MicroBatch, s.Batch)
-	case s.Optimizer != SGD && s.Optimizer != Momentum && s.Optimizer != AdamW:
-		return fmt.Errorf("training.optimizer is %q, must be sgd, momentum or adamw", s.Optimizer)
+	case !slices.Contains(Optimizers, s.Optimizer):
+		return fmt.Errorf("training.optimizer is %q, must be one of %s", s.Optimizer, strings.Join(Optimizers, ", "))
+	case s.Optimizer != Shampoo && (s.StatisticsEvery != 0 || s.RootsEvery != 0):
+		return fmt.Errorf("training.statistics_every is %d and training.roots_every %d, which only optimizer %s has", s.StatisticsEvery, s.RootsEvery, Shampoo)
+	case cmp.Or(s.RootsEvery, RootsEvery)%cmp.Or(s.StatisticsEvery, StatisticsEvery) != 0:
+		return fmt.Errorf("training.roots_every is %d, must be a multiple of training.statistics_every, %d",
+			cmp.Or(s.RootsEvery, RootsEvery), cmp.Or(s.StatisticsEvery, StatisticsEvery))
+	case s.Optimizer == Shampoo && cmp.Or(s.RootsEvery, RootsEvery) > s.Steps:
+		return fmt.Errorf("training.roots_every is %d and training.steps %d: no root is taken in a round, and %s is SGD with clipped values",
+			cmp.Or(s.RootsEvery, RootsEvery), s.Steps, Shampoo)
 	case s.Arithmetic != "" && s.Arithmetic != Exact && s.Arithmetic != Fused:
 		return fmt.Errorf("training.arithmetic is %q, must be exact or fused", s.Arithmetic)
 	case !(s.EndFactor >= 0 && s.EndFactor <= 1):

@@ -24,11 +24,33 @@ func TestValidate(t *testing.T) {
 		"end_factor":         func(s *Spec) { s.EndFactor = 1.5 },
 		"weight_decay":       func(s *Spec) { s.WeightDecay = 1 },
 		"arithmetic":         func(s *Spec) { s.Arithmetic = "quick" },
+		"statistics_every":   func(s *Spec) { s.StatisticsEvery = 1 },
+		"roots_every":        func(s *Spec) { s.Optimizer = Shampoo; s.StatisticsEvery, s.RootsEvery = 2, 3 },
 	} {
 		s := good
 		change(&s)
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "training."+key+" ") {
 			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+// Shampoo takes roots of what it has summed up, within a round.
+func TestShampoo(t *testing.T) {
+	s := good
+	s.Optimizer, s.Steps, s.StatisticsEvery, s.RootsEvery = Shampoo, 6, 2, 6
+	if err := s.Validate(); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(*Spec){
+		"few steps": func(s *Spec) { s.Steps = 5 },
+		"defaults":  func(s *Spec) { s.StatisticsEvery, s.RootsEvery = 0, 0 },
+		"negative":  func(s *Spec) { s.RootsEvery = -6 },
+		"no factor": func(s *Spec) { s.StatisticsEvery = 4 },
+	} {
+		bad := s
+		if change(&bad); bad.Validate() == nil {
+			t.Errorf("%s: %+v", name, bad)
 		}
 	}
 }

@@ -18,6 +18,9 @@ func TestCohortIsItsClients(t *testing.T) {
 		"adamw": func(s *StepSpec) {
 			s.Spec = training.Spec{Batch: s.Batch, Optimizer: training.AdamW, WeightDecay: 0.01, LearningRate: 2, HeadLearningRate: 1}
 		},
+		"shampoo": func(s *StepSpec) {
+			s.Optimizer, s.StatisticsEvery, s.RootsEvery = training.Shampoo, 1, 2
+		},
 		"momentum":   func(s *StepSpec) { s.Optimizer = training.Momentum },
 		"every map":  func(s *StepSpec) { s.Method.Targets, s.Method.Also = "query,output.dense", "LayerNorm" },
 		"head":       func(s *StepSpec) { s.Method, s.Rank = model.Method{RMax: 1, Alpha: 1, Kind: model.MethodHead}, 0 },

@@ -69,14 +69,10 @@ func (a *accumulator) add(of *aim, grads []*graph.Node, weights *graph.Node) []*
 
 // choose is what holds after the step's last micro-batch, or after one before.
 func (a *accumulator) choose(updated, kept *graph.Node) *graph.Node {
-	if a == nil {
+	if a == nil || updated == kept {
 		return updated
 	}
-	last := graph.GreaterThan(a.last, graph.ScalarZero(a.last.Graph(), dtypes.Float32))
-	if !updated.IsScalar() {
-		last = graph.BroadcastToShape(last, updated.Shape())
-	}
-	return graph.Where(last, updated, kept)
+	return pick(graph.GreaterThan(a.last, graph.ScalarZero(a.last.Graph(), dtypes.Float32)), updated, kept)
 }
 
 // outputs are the states' new values.

@@ -13,9 +13,10 @@ import (
 // A step in micro-batches is the step of the whole batch but for rounding, whatever
 // its examples weigh, also where a micro-batch has none; and it repeats to the bit.
 func TestMicroBatches(t *testing.T) {
-	for _, optimizer := range []string{training.SGD, training.Momentum, training.AdamW} {
+	for _, optimizer := range training.Optimizers {
 		whole := testSpec(2)
 		whole.Optimizer, whole.Batch = optimizer, 6
+		whole.StatisticsEvery, whole.RootsEvery = 1, 2 // of shampoo
 		b := testBase(t, whole.Config)
 		batches := testBatches(whole, 3)
 		batches[1].Float32(task.Weights)[0], batches[1].Float32(task.Weights)[3] = 0.5, 0

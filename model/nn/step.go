@@ -108,8 +108,8 @@ func (s StepSpec) Layout() (*model.Layout, error) {
 		return nil, fmt.Errorf("nn: micro-batch is %d, want a divisor of the batch, %d", s.MicroBatch, s.Batch)
 	case s.Sequence < 1 || s.Sequence > s.Config.MaxTokens():
 		return nil, fmt.Errorf("nn: sequence is %d, want 1..%d, the positions of the base", s.Sequence, s.Config.MaxTokens())
-	case s.Optimizer != training.SGD && s.Optimizer != training.Momentum && s.Optimizer != training.AdamW:
-		return nil, fmt.Errorf("nn: optimizer is %q, want sgd, momentum or adamw", s.Optimizer)
+	case !slices.Contains(training.Optimizers, s.Optimizer):
+		return nil, fmt.Errorf("nn: optimizer is %q, want one of %s", s.Optimizer, strings.Join(training.Optimizers, ", "))
 	case !(s.headRate() >= 0 && s.headRate() <= maxHeadRate):
 		return nil, fmt.Errorf("nn: the head's learning rate is %v times the others', want within 0..%v", s.headRate(), maxHeadRate)
 	case s.Clients < 0 || s.Clients > maxClients || s.Clients > 0 && !s.together(lay):
@@ -207,9 +207,13 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 		}
 	}
 	moments := make([][]*graph.Node, len(names)) // by trained tensor
-	for _, suffix := range optimizerStates(s.Optimizer) {
+	for k, suffix := range optimizerStates(s.Optimizer) {
 		for i, name := range names {
-			moments[i] = append(moments[i], p.add(name+suffix, State, dtypes.Float32, trained[i].Shape().Dimensions...))
+			shape := trained[i].Shape().Dimensions
+			if s.Optimizer == training.Shampoo {
+				shape = s.grid(shape).shape(k)
+			}
+			moments[i] = append(moments[i], p.add(name+suffix, State, dtypes.Float32, shape...))
 		}
 	}
 	if micro != nil {
@@ -227,6 +231,9 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 	outputs := []Output{{Name: LossName, Node: a.loss}}
 	if a.right != nil {
 		outputs = append(outputs, Output{Name: RightName, Node: a.right})
+	}
+	if s.Optimizer == training.Shampoo {
+		grads = s.shampoo(grads, moments, step, micro)
 	}
 	for i, name := range names {
 		before := slices.Clone(moments[i])
@@ -258,6 +265,8 @@ func optimizerStates(o string) []string {
 		return []string{".momentum"}
 	case training.AdamW:
 		return []string{".adam_m", ".adam_v"}
+	case training.Shampoo:
+		return shampooStates
 	}
 	return nil
 }
