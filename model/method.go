@@ -165,7 +165,7 @@ func (m Method) Validate(c Config) error {
 		return bad("%w", m.Task.of().suits(c))
 	case m.Answer < 0 || m.Answer > maxAnswer || !m.Task.Writes() && m.Answer != 0:
 		return bad("answer is %d tokens, want 0..%d, and 0 for any task but answer, span and pretrain of a base with a decoder", m.Answer, maxAnswer)
-	case c.Generates() && (a.within == "head" || a.within == "biases"):
+	case c.Generates() && (a.within == "biases" || a.within == "head" && m.Also == ""):
 		return bad("method is %s, but a %s has no head and no biases", m.Kind, c.ModelType)
 	case c.Causal() && (a.within == "head" || a.within == "biases" && len(m.whole(c)) == 0):
 		return bad("method is %s, but this %s has none to train", m.Kind, c.ModelType)

@@ -201,3 +201,20 @@ func TestT5FoldersComeBack(t *testing.T) {
 		}
 	}
 }
+
+// A base that writes has no head: what is named beside it is trained alone, and something has to be.
+func TestT5TrainsWhatIsNamed(t *testing.T) {
+	c := tinyT5(nil)
+	l, err := NewLayout(c, Method{RMax: 1, Alpha: 1, Kind: MethodHead, Also: "wi,final_layer_norm", Task: TaskAnswer}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range l.Entries() {
+		if !covers("wi", e.Name[:len(e.Name)-len(DeltaSuffix)]) && !covers("final_layer_norm", e.Name[:len(e.Name)-len(DeltaSuffix)]) {
+			t.Errorf("%s is trained", e.Name)
+		}
+	}
+	if _, err := NewLayout(c, Method{RMax: 1, Alpha: 1, Kind: MethodHead, Task: TaskAnswer}, 0); err == nil {
+		t.Error("nothing to train, and no error")
+	}
+}

@@ -18,7 +18,7 @@ func TestCompetitionsBytes(t *testing.T) {
 	_, p, err := Preset("paper000-track1")
 	ok(t, err)
 	want := map[string]float64{"1 LoRA": 2 * 2 * 7 * 4 * 3_419_136, "2 and tuned": 2 * 1 * 2 * 4 * 3_419_136, "3 and NF4": 2 * 1 * 2 * 4.5 / 8 * 3_419_136}
-	published := map[string]float64{"0 baseline": 44.66e9, "1 LoRA": 380e6, "2 and tuned": 55e6, "3 and NF4": 7.7e6}
+	published := map[string]float64{"0 baseline": 44.66e9, "1 LoRA": 380e6, "2 and tuned": 55e6, "3 and NF4": 7.7e6, "4 FedShampoo": 10.01e9}
 	for _, at := range p.Points {
 		j, err := at.Settings.JobOf("documents", nil)
 		ok(t, err)
@@ -30,6 +30,11 @@ func TestCompetitionsBytes(t *testing.T) {
 			bits = 32
 		}
 		row := at.On["row"]
+		if row == "4 FedShampoo" { // all but the table of words, which the competition has three times
+			whole, err := model.NewLayout(c, model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull, Task: model.TaskAnswer}, 0)
+			ok(t, err)
+			want[row] = 2 * 2 * 3 * 4 * float64(whole.Size(1)-32128*768)
+		}
 		got := 2 * float64(at.Settings.Cohort*j.Rounds) * bits / 8 * float64(l.Size(j.Adapter.RankMax))
 		if row == "0 baseline" { // 279 million, of which the transformer and its embeddings of boxes and patches are 226
 			if got > published[row] || got < 0.8*published[row] {
@@ -37,7 +42,11 @@ func TestCompetitionsBytes(t *testing.T) {
 			}
 			continue
 		}
-		if got != want[row] || math.Abs(got/published[row]-1) > 0.01 {
+		off := 0.01
+		if row == "4 FedShampoo" { // of which tensors the competition counts more than once it does not say all
+			off = 0.04
+		}
+		if got != want[row] || math.Abs(got/published[row]-1) > off {
 			t.Errorf("%s: %.0f bytes of values, want %.0f, published %.0f", row, got, want[row], published[row])
 		}
 	}
