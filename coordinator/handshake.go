@@ -118,6 +118,9 @@ func agentOf(hello *wire.Hello) string {
 // enrol takes an identity into the fleet and into the job.
 func (c *Coordinator) enrol(id [32]byte, invitation int64) (added bool, err error) {
 	if h := c.cfg.Host; h != nil {
+		if err := c.store.Room(id); err != nil { // before its invitation, which is the fleet's, is spent on it
+			return false, err
+		}
 		if err := h.Enrol(id, invitation); err != nil {
 			return false, err
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/job"
@@ -395,4 +396,51 @@ func copyDir(t *testing.T, from string) string {
 		return errors.Join(err, os.Chmod(path, 0o600))
 	}))
 	return to
+}
+
+// TestAFullJobSpendsNoInvitation: who is invited to the fleet and is refused by a job that has no
+// room has the invitation still, for one that has.
+func TestAFullJobSpendsNoInvitation(t *testing.T) {
+	w := open(t, t.TempDir(), 0)
+	full := tinyJob("full", 4)
+	full.Privacy.Delta = 0.2 // five members at most
+	w.submit(full, "", 0)
+	w.submit(tinyJob("roomy", 4), "", 0)
+	var secret []byte
+	w.with(func(f *store.Fleet) {
+		var err error
+		_, secret, err = f.Invite("", 1, time.Hour)
+		ok(t, err)
+	})
+	fleet := func() (devices, used int) {
+		w.with(func(f *store.Fleet) {
+			all, err := f.Devices()
+			ok(t, err)
+			invitations, err := f.Invitations()
+			ok(t, err)
+			devices, used = len(all), invitations[0].Used
+		})
+		return devices, used
+	}
+	members, guest := newPeople(t, 5), newPeople(t, 1)
+	members.train = func(ctx context.Context, _ int, _ string) { <-ctx.Done() }
+	members.join(t, "full", w.token("full"))
+	w.until("full", "is full", func(store.Hosted) bool { n, _ := fleet(); return n == 5 })
+	refused := make(chan string, 100)
+	guest.progress = func(e edge.Event) {
+		if strings.Contains(e.Text, "no more devices may enrol") {
+			select {
+			case refused <- e.Text:
+			default:
+			}
+		}
+	}
+	end := guest.join(t, "full", withSecret(t, w.token("full"), secret))
+	watchdog.Wait(t, "the refusal", func() { <-refused }, w.state)
+	end()
+	if n, used := fleet(); n != 5 || used != 0 {
+		t.Errorf("%d devices, %d uses of the invitation", n, used)
+	}
+	guest.join(t, "roomy", withSecret(t, w.token("roomy"), secret))
+	w.until("roomy", "takes the guest", func(store.Hosted) bool { n, used := fleet(); return n == 6 && used == 1 })
 }

@@ -256,9 +256,10 @@ func (w *town) token(name string) (token string) {
 
 // people are devices that take part in several jobs, each under one identity.
 type people struct {
-	keys  []ed25519.PrivateKey
-	train func(ctx context.Context, device int, job string)
-	over  atomic.Pointer[func(err error)] // called with what a device's part in a job ended with
+	keys     []ed25519.PrivateKey
+	train    func(ctx context.Context, device int, job string)
+	progress func(edge.Event)                // nil: nobody listens
+	over     atomic.Pointer[func(err error)] // called with what a device's part in a job ended with
 
 	mu   sync.Mutex
 	busy map[string]int // by device: jobs that it trains for
@@ -310,7 +311,7 @@ func (p *people) join(t *testing.T, job, token string) func() []error {
 	var wg sync.WaitGroup
 	for i, key := range p.keys {
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-		cfg := edge.Config{Agent: "starling/9 linux/amd64 wazero", Token: token, Identity: key, Trainer: hand{p, i, job}, Policy: &trusting, HTTP: client,
+		cfg := edge.Config{Agent: "starling/9 linux/amd64 wazero", Token: token, Identity: key, Trainer: hand{p, i, job}, Policy: &trusting, HTTP: client, Progress: p.progress,
 			BackoffMin: 5 * time.Millisecond, BackoffMax: 50 * time.Millisecond,
 			Data: edge.Examples(&dataset.Set{Labels: []string{"a", "b"}, Examples: []dataset.Example{{Text: "the fox"}}})}
 		wg.Go(func() {

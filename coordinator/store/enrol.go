@@ -126,15 +126,8 @@ func (s *Store) enrolOne(tx *sql.Tx, r *enrolment, into **appending) error {
 	case !errors.Is(err, sql.ErrNoRows):
 		return err
 	}
-	// Identities are numbered 1, 2, ...: the last number is how many were ever
-	// enrolled, at the cost of one look-up instead of a walk over the table. One that
-	// was forgotten counts on, so that the limit is stricter, never laxer.
-	var count int
-	if err := tx.QueryRow(`SELECT coalesce(max(id), 0) FROM identity`).Scan(&count); err != nil {
+	if err := s.full(tx); err != nil {
 		return err
-	}
-	if count >= s.opt.MaxIdentities {
-		return fmt.Errorf("%w: the limit is %d", ErrFull, s.opt.MaxIdentities)
 	}
 	if r.invitation != 0 {
 		res, err := tx.Exec(`UPDATE invitation SET used = used + 1 WHERE id = $1 AND used < uses AND expires > $2 AND revoked = 0`, r.invitation, now)
@@ -159,6 +152,28 @@ func (s *Store) enrolOne(tx *sql.Tx, r *enrolment, into **appending) error {
 	}
 	r.added = true
 	return (*into).add(log.Enrolment{Key: r.key, At: uint64(max(now, 0))})
+}
+
+// full is ErrFull where no more identities may be enrolled. They are numbered 1, 2, ...: the
+// last number is how many were ever enrolled, at the cost of one look-up instead of a walk
+// over the table. One that was forgotten counts on, so that the limit is stricter, never laxer.
+func (s *Store) full(q querier) error {
+	var count int
+	err := q.QueryRow(`SELECT coalesce(max(id), 0) FROM identity`).Scan(&count)
+	if err == nil && count >= s.opt.MaxIdentities {
+		err = fmt.Errorf("%w: the limit is %d", ErrFull, s.opt.MaxIdentities)
+	}
+	return err
+}
+
+// Room is ErrFull where an identity is not enrolled and could not be now: for who would spend
+// an invitation elsewhere first.
+func (s *Store) Room(key [32]byte) error {
+	known, err := s.Knows(key)
+	if err != nil || known {
+		return err
+	}
+	return ended(s.full(s.db))
 }
 
 // Knows reports whether an identity is enrolled.

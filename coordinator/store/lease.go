@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 )
 
@@ -117,6 +118,26 @@ func Await(ctx context.Context, dir string, waiting func()) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// Serving says whether a server runs that shares this folder's fleet among its jobs. What stands in
+// the store says what became of a job last, also of one whose server was killed.
+func Serving(dir string) (bool, error) {
+	p, err := placeOf(dir)
+	if err != nil {
+		return false, err
+	}
+	if p = p.below(FleetFolder); p.server != "" {
+		return p.held()
+	}
+	lock, err := lockFolder(filepath.Join(p.dir, "lock"))
+	if errors.Is(err, ErrLocked) {
+		return true, nil
+	}
+	if err == nil {
+		err = lock.release()
+	}
+	return false, err
 }
 
 // held says whether somebody holds the lease.

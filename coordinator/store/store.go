@@ -134,6 +134,10 @@ func Open(dir string, opt Options) (*Store, error) {
 		return nil, err
 	}
 	lock, err := lockFolder(filepath.Join(dir, "lock"))
+	if errors.Is(err, ErrLocked) {
+		time.Sleep(50 * time.Millisecond) // somebody may only have looked: see Serving
+		lock, err = lockFolder(filepath.Join(dir, "lock"))
+	}
 	if err != nil {
 		return nil, err
 	}
