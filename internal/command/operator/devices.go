@@ -46,7 +46,9 @@ func devicesCmd(a *command.App, name, short, done string, change func(hand, stri
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(a.Stderr, "%s %s\n", done, id)
+				if err := acted(a, name, id, done+" "+id); err != nil {
+					return err
+				}
 			}
 			return nil
 		})

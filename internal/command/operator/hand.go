@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,4 +70,17 @@ func handFlags(cmd *cobra.Command) func(func(hand) error) error {
 		}()
 		return use(h)
 	}
+}
+
+// acted reports what was done: with --json a line that programs read, else a sentence beside what
+// commands print for others.
+func acted(a *command.App, act, on, sentence string) error {
+	done := struct {
+		Act string `json:"act"`
+		On  string `json:"on"`
+	}{act, on}
+	return a.Emit(done, func(io.Writer) error {
+		_, err := fmt.Fprintln(a.Stderr, sentence)
+		return err
+	})
 }

@@ -26,13 +26,21 @@ type folder struct {
 	dir string
 }
 
+// stateAway is what a job is that was running when its server ended: the store, which that one
+// writes, still says that it runs.
+const stateAway store.State = "away"
+
 func (f folder) Jobs() ([]server.JobLine, error) {
 	all, err := f.Hosted()
+	serving, asked := store.Serving(f.dir)
 	out := []server.JobLine{}
 	for _, j := range all {
+		if j.State == store.StateRunning && !serving {
+			j.State, j.Reason = stateAway, "no server runs here: starling serve goes on with it"
+		}
 		out = append(out, server.JobLine{Hosted: j})
 	}
-	return out, err
+	return out, errors.Join(err, asked)
 }
 
 // Spending is the fleet's ledger, held against those of its jobs. A server that runs may be a
@@ -145,8 +153,7 @@ a device of one pool cannot enrol in another.`,
 			if err := h.Submit(in); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Stderr, "submitted %s; see starling job list\n", in.Name)
-			return nil
+			return acted(a, "submit", in.Name, fmt.Sprintf("submitted %s; see starling job list", in.Name))
 		})
 	}
 	return cmd
@@ -217,7 +224,9 @@ func jobActCmd(a *command.App, name, short string, want store.Want) *cobra.Comma
 				if err := h.Steer(one, want, *reason); err != nil {
 					return err
 				}
-				fmt.Fprintf(a.Stderr, "%s: %s\n", one, name)
+				if err := acted(a, name, one, one+": "+name); err != nil {
+					return err
+				}
 			}
 			return nil
 		})

@@ -93,7 +93,9 @@ func newOperatorRevokeCmd(a *command.App) *cobra.Command {
 				if err := h.RevokeOperator(name); err != nil {
 					return err
 				}
-				fmt.Fprintf(a.Stderr, "revoked %q\n", name)
+				if err := acted(a, "revoke", name, fmt.Sprintf("revoked %q", name)); err != nil {
+					return err
+				}
 			}
 			return nil
 		})

@@ -177,6 +177,9 @@ func newTokenRevokeCmd(a *command.App) *cobra.Command {
 				if err := f.Revoke(id); err != nil {
 					return err
 				}
+				if err := acted(a, "revoke", arg, fmt.Sprintf("revoked invitation %d", id)); err != nil {
+					return err
+				}
 			}
 			return nil
 		})

@@ -44,7 +44,9 @@ privacy: {simulated_population: 1000000, simulated_cohort: 10000}
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		run("job", "submit", "--dir", state, "--priority", priority, file)
+		if said := run("job", "submit", "--json", "--dir", state, "--priority", priority, file); said != fmt.Sprintf("{\"act\":\"submit\",\"on\":%q}\n", name) {
+			t.Errorf("submitted: %q", said)
+		}
 	}
 	serve := []string{"serve", "--dir", state, "--listen", freePort(t), "--log", "text"}
 	first := start(t, binary, serve...)
@@ -65,8 +67,17 @@ privacy: {simulated_population: 1000000, simulated_cohort: 10000}
 		t.Fatal(err)
 	}
 	first.end()
+	// Whoever is killed says nothing of it any more.
+	if list := run("job", "list", "--dir", state); strings.Contains(list, "running") || !strings.Contains(list, "away") {
+		t.Errorf("after the server was killed:\n%s", list)
+	}
 
 	second := start(t, binary, append(serve, "--fleet-epsilon", "1e12", "--fleet-delta", "1e-5")...)
+	var jobs []struct {
+		Name, State     string
+		Rounds, Version int
+		Token           string
+	}
 	operator := second.await(t, `starling job list --server (\S+);.*`)[1]
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -74,6 +85,9 @@ privacy: {simulated_population: 1000000, simulated_cohort: 10000}
 			t.Logf("a device: %s\njobs: %s", joined[0].said(), list)
 		}
 	})
+	if err := json.Unmarshal([]byte(run("job", "list", "--dir", state, "--json")), &jobs); err != nil || len(jobs) != 2 || jobs[0].State == "away" {
+		t.Errorf("while it serves: %+v, %v", jobs, err)
+	}
 	for range 2 {
 		second.await(t, `msg="job over".*state=finished`)
 	}
@@ -90,11 +104,6 @@ privacy: {simulated_population: 1000000, simulated_cohort: 10000}
 	token := filepath.Join(dir, "token")
 	if err := os.WriteFile(token, []byte(run("operator", "add", "--dir", state, "--role", "admin", "Ada")), 0o600); err != nil {
 		t.Fatal(err)
-	}
-	var jobs []struct {
-		Name, State     string
-		Rounds, Version int
-		Token           string
 	}
 	if err := json.Unmarshal([]byte(run("job", "list", "--server", operator, "--token-file", token, "--json")), &jobs); err != nil ||
 		len(jobs) != 2 || jobs[0].State != "finished" || jobs[1].State != "finished" || jobs[0].Rounds+jobs[1].Version != 2*rounds || jobs[0].Token == "" {
