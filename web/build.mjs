@@ -106,7 +106,7 @@ function sources() {
     const out = go(["list", "-deps", `-tags=${tags}`, "-f", format, "./cmd/starling-web"], { GOOS: "js", GOARCH: "wasm", CGO_ENABLED: "0" });
     for (const file of out.split("\n").filter(Boolean)) list.add(file);
   }
-  for (const folder of ["src", "src/join", "src/language", "src/dashboard", "edge/src", "pages", "."]) {
+  for (const folder of ["src", "src/join", "src/language", "src/dashboard", "edge/src", "pages", "pages/parts", "."]) {
     for (const entry of readdirSync(join(here, folder), { withFileTypes: true })) {
       if (entry.isFile() && /\.(ts|css|html|svg|js|mjs|json)$/.test(entry.name)) list.add(join(here, folder, entry.name));
     }
@@ -160,6 +160,10 @@ async function buildLanguages() {
 
 const escaped = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 
+/** A page with what several have in common put in. */
+const whole = (page) => readFileSync(join(here, "pages", page), "utf8")
+  .replace(/<!--part (\w+)-->\n/g, (_, part) => readFileSync(join(here, "pages/parts", `${part}.html`), "utf8"));
+
 /** Puts English where a page's HTML names a message, so that it is read before any script has run. */
 function filled(html, { en, others }) {
   const english = (key) => {
@@ -193,7 +197,7 @@ async function buildPages() {
         EDGE_FULL_URL: JSON.stringify(edge["edge-full"] && `assets/${edge["edge-full"]}`),
       },
     });
-    let html = filled(readFileSync(join(here, "pages", page), "utf8"), languages);
+    let html = filled(whole(page), languages);
     for (const file of files) {
       const extension = file.path.endsWith(".css") ? ".css" : ".js", part = basename(file.path);
       if (part.startsWith("part-")) { // of the script, or what it fetches later

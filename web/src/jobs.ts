@@ -59,7 +59,9 @@ function paint(jobs: JobLine[], spent: Spending): void {
   painted = now;
   show("jobs", jobs.length > 0);
   show("jobs-empty", jobs.length === 0);
-  byId("job-rows").replaceChildren(...jobs.map(row));
+  const at = document.activeElement?.getAttribute("aria-label"), rows = byId("job-rows"), within = rows.contains(document.activeElement);
+  rows.replaceChildren(...jobs.map(row));
+  if (within) ([...rows.querySelectorAll("button")].find((b) => b.getAttribute("aria-label") === at) ?? byId("jobs")).focus(); // what was done is not offered again
   const totals = spent.totals ?? [];
   show("spent", totals.length > 0);
   show("spent-empty", totals.length === 0);

@@ -61,7 +61,7 @@ async function stillCurrent(): Promise<boolean> {
 async function describe(): Promise<boolean> {
   about = await asked();
   title(listed([brief(about.job, 60), " · Starling"]));
-  byId("job").replaceChildren(element("bdi", {}, brief(about.job, 120)));
+  say("job", listed([brief(about.job, 120)]));
   say("summary", teaches(about));
   show("classes", about.labels.length > 0);
   const more = about.labels.length - mostClasses;
@@ -345,6 +345,7 @@ function again(): void {
   show("choosing", true);
   show("bar", true);
   ready();
+  byId("join").focus();
 }
 
 /** Whether what this browser kept is of the coordinator's job: another may have its name. */
@@ -371,9 +372,15 @@ byId("join").addEventListener("click", () => {
   byId("joining").focus(); // the button is gone
 });
 byId("pause").addEventListener("click", pauseOrResume);
-byId("stop").addEventListener("click", () => part?.stop());
+byId("stop").addEventListener("click", () => {
+  part?.stop();
+  byId("joining").focus(); // the button goes
+});
 byId("again").addEventListener("click", again);
-byId("limits-accept").addEventListener("click", () => part?.accept());
+byId("limits-accept").addEventListener("click", () => {
+  part?.accept();
+  byId("joining").focus();
+});
 for (const id of ["charging", "unmetered", "awake"]) byId(id).addEventListener("change", steer);
 void watchConditions((id, to) => show(`${id}-row`, to), checked, steer).then((c) => {
   conditions = c;

@@ -125,7 +125,9 @@ export async function choose(tab, file) {
   await until("the file to be read", async () => !(await tab.$eval("#join", (b) => b.disabled)), () => textOf(tab, "#data-state"));
 }
 
-/** Keeps a picture, and one of the page at night; CI keeps the folder. */
+const views = { phone: [390, 844, 1], desk: [1280, 900, 1], zoomed: [640, 450, 2] }; // a desk's 200 % is half its width
+
+/** Keeps a picture, and one of the page at night; CI keeps the folder. With SHOTS=every also one of each size, language and direction. */
 export async function shot(tab, name, options = {}) {
   mkdirSync(shots, { recursive: true });
   // A page draws a piece a frame: so many frames are more than it has pieces.
@@ -134,10 +136,25 @@ export async function shot(tab, name, options = {}) {
     const frame = () => left-- > 0 ? requestAnimationFrame(frame) : resolve();
     frame();
   }));
-  await drawn();
-  await tab.screenshot({ path: join(shots, `${name}.png`), ...options });
-  await inDark(tab, async () => {
+  const take = async (suffix, more) => {
     await drawn();
-    await tab.screenshot({ path: join(shots, `${name}-dark.png`), ...options });
-  });
+    await tab.screenshot({ path: join(shots, `${name}${suffix}.png`), ...options, ...more });
+  };
+  await take("");
+  await inDark(tab, () => take("-dark"));
+  if (process.env.SHOTS !== "every") return;
+  const before = tab.viewport();
+  for (const [view, [width, height, deviceScaleFactor]] of Object.entries(views)) {
+    await tab.setViewport({ width, height, deviceScaleFactor });
+    await take(`-${view}`, { fullPage: true });
+  }
+  await tab.setViewport(before);
+  for (const language of await tab.$$eval("#language option", (all) => all.map((o) => o.value)).then((all) => [...all.filter((l) => l !== "en"), "en"])) {
+    await tab.select("#language", language);
+    await until(language, () => tab.evaluate((l) => document.documentElement.lang === l, language));
+    if (language !== "en") await take(`-${language}`, { fullPage: true });
+  }
+  await tab.evaluate(() => { document.documentElement.dir = "rtl"; });
+  await take("-rtl", { fullPage: true });
+  await tab.evaluate(() => { document.documentElement.dir = "ltr"; });
 }

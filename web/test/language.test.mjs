@@ -123,6 +123,7 @@ for (const name of names) {
     await until("French", async () => (await textOf(tab, "#join")) === "Participer", () => textOf(tab, "body"));
     assert.match(await textOf(tab, "#data-state"), /“c” ne fait pas partie des classes de cet entraînement/);
     assert.match(await textOf(tab, "#rounds-text"), /^2 sur 1\s200 tours$/);
+    assert.equal(await textOf(tab, "#job"), "speaks");
     assert.deepEqual(await english(tab, others.find((l) => l.tag === "de").messages, Object.values(others.find((l) => l.tag === "fr").messages)), []);
     await tab.reload();
     await until("French again", async () => (await tab.evaluate(() => document.documentElement.lang)) === "fr", () => textOf(tab, "body"));

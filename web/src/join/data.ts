@@ -67,7 +67,7 @@ export function describeData(about: About): void {
   byId<HTMLInputElement>("file").multiple = sort !== undefined;
   say("file-name", sort ? t(`data.${sort.kind}`) : t("data.file"));
   show("folder-button", sort !== undefined && "webkitdirectory" in HTMLInputElement.prototype);
-  show("microphone-open", words.kind === "recordings");
+  show("microphone-open", sort?.kind === "recordings");
   say("formats-text", words.formats);
   show("template", words.template !== undefined);
   say("head-label", words.head[0] ?? "");

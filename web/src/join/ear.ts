@@ -97,7 +97,7 @@ export class Ear {
   async take(seconds: number, least: number, begun: () => void): Promise<Take> {
     const rate = this.#context?.sampleRate;
     if (!rate) throw sorry("closed");
-    const taking: Taking = { length: Math.round(seconds * rate), blocks: [], waited: 0, heard: 0, begun, done: () => undefined };
+    const taking: Taking = { length: Math.floor(seconds * rate), blocks: [], waited: 0, heard: 0, begun, done: () => undefined };
     await new Promise<void>((done) => {
       taking.done = done;
       this.#taking = taking;

@@ -1,5 +1,5 @@
-// Recordings in the page: drawn, played, and said into this device's microphone word by
-// word. A part of the script that jobs of recordings fetch. Nothing of it leaves the page.
+// Recordings in the page: drawn, played, and said into this device's microphone, word by
+// word or with what was said written beside it. A part of the script that jobs of recordings fetch. Nothing of it leaves the page.
 import type { About } from "../api.js";
 import { element, message, Sorry } from "../dom.js";
 import { t, type Text, type Told } from "../language/language.js";
@@ -85,13 +85,14 @@ function write(at: HTMLElement, text: Text): void {
   at.replaceChildren(...element("span", {}, text).childNodes);
 }
 
-/** Where words are said, listened to and deleted. */
+/** Where words or sentences are said, listened to and deleted; what is said in a sentence is written down, too. */
 export class Panel {
   readonly #about: About;
   readonly #changed: (clips: Labelled[]) => void;
   readonly #closed: (why: Text) => void;
   readonly #ear: Ear;
   readonly #root: HTMLElement;
+  readonly #written: boolean;
   readonly #word = element("select", { id: "microphone-label" });
   readonly #say = element("p", { id: "microphone-word", class: "say" });
   readonly #level = element("meter", { id: "microphone-level", min: "0", max: "1", low: "0.02", "aria-label": t("microphone.level") });
@@ -104,6 +105,7 @@ export class Panel {
 
   constructor(at: HTMLElement, about: About, recorder: string, changed: (clips: Labelled[]) => void, closed: (why: Text) => void) {
     this.#about = about;
+    this.#written = about.task === "transcribe";
     this.#changed = changed;
     this.#closed = closed;
     this.#root = at;
@@ -113,7 +115,7 @@ export class Panel {
     this.#record.addEventListener("click", () => void this.#take());
     this.#word.addEventListener("change", () => this.#paint());
     at.replaceChildren(
-      element("label", { for: "microphone-label" }, t("microphone.word"), this.#word),
+      ...(this.#written ? [] : [element("label", { for: "microphone-label" }, t("microphone.word"), this.#word)]),
       this.#say, this.#level,
       element("p", { class: "buttons" }, this.#record, close),
       this.#state, this.#list);
@@ -147,21 +149,22 @@ export class Panel {
     if (!this.#ear.isOpen) this.#root.hidden = true;
   }
 
-  /** One word: what is heard from where it begins, as long as a row of the job is. */
+  /** One word, or what else is said: what is heard from where it begins, as long as a row of the job is. */
   async #take(): Promise<void> {
     if (this.#recording) return this.#ear.finish();
     const label = this.#word.value;
     this.#recording = true;
     write(this.#record, t("microphone.stop"));
-    this.#tell(t("microphone.now", { word: label }));
+    this.#tell(this.#written ? t("microphone.now.anything") : t("microphone.now", { word: label }));
     try {
       const take = await this.#ear.take(clipSeconds(this.#about.sound), leastSeconds(this.#about.sound), () => this.#tell(t("microphone.recording")));
-      const name = `${label} ${++this.#made}`;
+      const name = `${label || "#"} ${++this.#made}`;
       // Whoever protects providers counts what is said here as one's.
       this.#clips = [{ label, file: wavOf(take), name, user: "microphone", take }, ...this.#clips];
       this.#fill(this.#least());
-      this.#tell(t("microphone.recorded", { word: label }));
-      this.#changed(this.#kept());
+      this.#tell(this.#written ? t("microphone.write") : t("microphone.recorded", { word: label }));
+      if (this.#written) this.#list.querySelector("input")?.focus(); // nothing is taken before it says what is said
+      else this.#changed(this.#kept());
     } catch (error) {
       this.#tell(message(error), true);
     }
@@ -169,7 +172,8 @@ export class Panel {
     write(this.#record, t("microphone.record"));
   }
 
-  #kept = (): Labelled[] => this.#clips.map(({ label, file, name, user }) => ({ label, file, name, user }));
+  #kept = (): Labelled[] => this.#clips.filter((c) => !this.#written || c.text)
+    .map(({ label, file, name, user, text }) => ({ label, file, name, user, text }));
 
   #count = (label: string): number => this.#clips.reduce((n, c) => n + (c.label === label ? 1 : 0), 0);
 
@@ -192,7 +196,7 @@ export class Panel {
   }
 
   #paint(): void {
-    write(this.#say, t("microphone.say", { word: this.#word.value }));
+    write(this.#say, this.#written ? t("microphone.sentence") : t("microphone.say", { word: this.#word.value }));
     this.#record.hidden = !this.#ear.isOpen;
     this.#level.hidden = !this.#ear.isOpen;
   }
@@ -203,8 +207,20 @@ export class Panel {
       button.addEventListener("click", run);
       return button;
     };
-    return element("li", {}, element("bdi", {}, clip.label.slice(0, 60)), waveform(peaksOf(clip.take), clip.take.samples.length / clip.take.rate, clip.name),
+    return element("li", {}, this.#written ? this.#text(clip) : element("bdi", {}, clip.label.slice(0, 60)), waveform(peaksOf(clip.take), clip.take.samples.length / clip.take.rate, clip.name),
       element("span", { class: "buttons" }, act(t("microphone.play"), () => void play(clip.take)), act(t("microphone.delete"), () => this.#delete(clip))));
+  }
+
+  /** Where its owner writes what is said in a clip. */
+  #text(clip: Clip): HTMLElement {
+    const text = element("input", { type: "text", dir: "auto", placeholder: t("head.said"), "aria-label": t("microphone.said", { clip: clip.name }) });
+    text.value = clip.text ?? "";
+    text.addEventListener("input", () => { clip.text = text.value.trim(); });
+    text.addEventListener("change", () => {
+      this.#tell(clip.text ? "" : t("microphone.write"));
+      this.#changed(this.#kept());
+    });
+    return text;
   }
 
   #delete(clip: Clip): void {

@@ -255,7 +255,7 @@ export const en = {
   "head.now": "now",
   "head.before": "before",
   "formats.listen": "WAV, FLAC or Ogg: a folder with one folder for each class, or those of one class at a time; or what you say into this device's microphone.",
-  "formats.transcribe": "WAV, FLAC or Ogg, and what is said in each: a text of the same name beside it (first.wav and first.txt), or JSON Lines with \"audio\" and \"text\".",
+  "formats.transcribe": "WAV, FLAC or Ogg, and what is said in each: a text of the same name beside it (first.wav and first.txt), or JSON Lines with \"audio\" and \"text\"; or what you say into this device's microphone.",
   "head.said": "What is said",
   "template.said": "what is said in it",
   "teaches.transcribe": "Helps to teach a model to write down what is said, in {rounds}.",
