@@ -18,7 +18,7 @@ import { download, plain, type Tried } from "./join/plain.js";
 import { alone, deviceIdentity, saved, type SavedJoin } from "./join/saved.js";
 import { keepModel, keptModels } from "./join/shelf.js";
 import { counted, teaches } from "./join/tasks.js";
-import { codeText, givenText, offline, reasonText, stateText } from "./join/words.js";
+import { codeText, givenText, offline, reasonText, stateText, useless } from "./join/words.js";
 
 declare const WORKER_URL: string;
 declare const EDGE_URL: string;
@@ -135,7 +135,7 @@ async function refresh(): Promise<void> {
     pace.note(p.version, performance.now() / 1000);
     const left = over ? undefined : pace.left(p.rounds, performance.now() / 1000);
     say("time-left", left === undefined ? "" : t("progress.left", { time: duration(left) }));
-    const spent = p.delivered ? t("progress.spent.of", { bound: bound(p.delivered), epsilon: about?.delivered ? significant(about.delivered.epsilon) : "…" }) : "–";
+    const spent = p.delivered ? about?.delivered && about.delivered.epsilon > useless ? t("progress.spent.useless") : t("progress.spent.of", { bound: bound(p.delivered), epsilon: about?.delivered ? significant(about.delivered.epsilon) : "…" }) : "–";
     say("spent", p.private ? spent : t("progress.not.private"));
     const best = p.validation?.reduce((a, b) => (b.accuracy > a.accuracy ? b : a));
     say("accuracy", best ? t("progress.accuracy.after", { share: percent(best.accuracy), n: p.validation_version ?? 0, rank: best.rank }) : t("progress.unmeasured"));
@@ -278,6 +278,7 @@ function paint(p: Participation): void {
     const all = byId<HTMLProgressElement>("rounds");
     all.value = all.max;
     say("rounds-text", t("progress.all"));
+    say("time-left", "");
     say("connection", "");
     if (about?.task === "pretrain") say("sentence", t("device.no.use"));
   }

@@ -149,6 +149,7 @@ export async function shot(tab, name, options = {}) {
     await take(`-${view}`, { fullPage: true });
   }
   await tab.setViewport(before);
+  if (!await tab.evaluate(() => document.getElementById("language")?.value === "en")) return;
   for (const language of await tab.$$eval("#language option", (all) => all.map((o) => o.value)).then((all) => [...all.filter((l) => l !== "en"), "en"])) {
     await tab.select("#language", language);
     await until(language, () => tab.evaluate((l) => document.documentElement.lang === l, language));
@@ -156,5 +157,8 @@ export async function shot(tab, name, options = {}) {
   }
   await tab.evaluate(() => { document.documentElement.dir = "rtl"; });
   await take("-rtl", { fullPage: true });
-  await tab.evaluate(() => { document.documentElement.dir = "ltr"; });
+  await tab.evaluate(() => {
+    document.documentElement.dir = "ltr";
+    localStorage.clear(); // the choice of a language
+  });
 }

@@ -56,6 +56,8 @@ for (const name of names) {
     assert.match(await textOf(tab, "#archive"), /Download the adapter \([\d.]+ kB\)/);
     assert.match(await textOf(tab, "#given-rounds"), /^2 of 2 rounds promised$/);
     assert.match(await textOf(tab, "#epsilon"), /^ε \S+ \(δ/);
+    assert.equal(await textOf(tab, "#spent"), "the noise sets no useful limit", "an epsilon of millions is no sentence");
+    assert.equal(await textOf(tab, "#time-left"), "", "a job that is over has time left");
     await accessible(tab, "finished");
     await inDark(tab, () => accessible(tab, "finished, dark"));
     await shot(tab, `${name}-join-finished`, { fullPage: true });

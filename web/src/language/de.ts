@@ -431,10 +431,11 @@ const messages = translation({
   "progress.left": ", noch etwa {time}",
   "progress.spent": "Vom Training verbrauchte Privatheit",
   "progress.spent.of": "{bound} von {epsilon}",
+  "progress.spent.useless": "das Rauschen setzt keine brauchbare Grenze",
   "progress.not.private": "nicht privat",
   "progress.accuracy": "Genauigkeit",
   "progress.accuracy.after": { one: "{share} (nach {n} Runde, Rang {rank})", other: "{share} (nach {n} Runden, Rang {rank})" },
-  "progress.unmeasured": "noch nicht gemessen",
+  "progress.unmeasured": "nicht gemessen",
   "progress.download": "Download",
   "progress.classes": "Die Klassen",
 });

@@ -287,10 +287,11 @@ export const en = {
   "progress.left": ", about {time} left",
   "progress.spent": "Privacy spent by the job",
   "progress.spent.of": "{bound} of {epsilon}",
+  "progress.spent.useless": "the noise sets no useful limit",
   "progress.not.private": "not private",
   "progress.accuracy": "Accuracy",
   "progress.accuracy.after": { one: "{share} (after {n} round, rank {rank})", other: "{share} (after {n} rounds, rank {rank})" },
-  "progress.unmeasured": "not measured yet",
+  "progress.unmeasured": "not measured",
   "progress.download": "Download",
   "progress.classes": "The classes",
 } as const satisfies Readonly<Record<string, Message>>;

@@ -431,10 +431,11 @@ const messages = translation({
   "progress.left": ", faltan unos {time}",
   "progress.spent": "Privacidad gastada por el entrenamiento",
   "progress.spent.of": "{bound} de {epsilon}",
+  "progress.spent.useless": "el ruido no pone ningún límite útil",
   "progress.not.private": "sin privacidad",
   "progress.accuracy": "Exactitud",
   "progress.accuracy.after": { one: "{share} (tras {n} ronda, rango {rank})", other: "{share} (tras {n} rondas, rango {rank})" },
-  "progress.unmeasured": "aún sin medir",
+  "progress.unmeasured": "sin medir",
   "progress.download": "Descarga",
   "progress.classes": "Las clases",
 });

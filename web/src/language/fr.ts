@@ -431,10 +431,11 @@ const messages = translation({
   "progress.left": ", encore environ {time}",
   "progress.spent": "Confidentialité dépensée par l’entraînement",
   "progress.spent.of": "{bound} sur {epsilon}",
+  "progress.spent.useless": "le bruit ne fixe aucune limite utile",
   "progress.not.private": "pas confidentiel",
   "progress.accuracy": "Exactitude",
   "progress.accuracy.after": { one: "{share} (après {n} tour, rang {rank})", other: "{share} (après {n} tours, rang {rank})" },
-  "progress.unmeasured": "pas encore mesurée",
+  "progress.unmeasured": "pas mesurée",
   "progress.download": "Téléchargement",
   "progress.classes": "Les classes",
 });
