@@ -73,6 +73,7 @@ function forget(): void {
 function link(state: Link, why = "", again = 0): void {
   const over = progress?.state === "finished";
   byId("dot").dataset.state = state === "lost" && over ? "over" : state;
+  byId("live").classList.toggle("failed", state === "lost" && !over);
   show("denied", state === "denied");
   if (state === "denied") {
     show("content", false);

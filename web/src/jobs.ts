@@ -3,7 +3,7 @@
 import "./dashboard.css";
 import type { JobLine, Total } from "./api.js";
 import { ask, readyToAsk, type Question } from "./dashboard/ask.js";
-import { caller } from "./dashboard/call.js";
+import { caller, whyLost } from "./dashboard/call.js";
 import { byId, element, message, say, show } from "./dom.js";
 import type { Text } from "./language/language.js";
 import { keepToken, takeToken } from "./token.js";
@@ -46,11 +46,11 @@ function row(j: JobLine): HTMLElement {
   return element("tr", {}, element("th", { scope: "row" }, link), element("td", {}, j.state, ...said),
     element("td", {}, j.rounds ? `${j.version ?? 0} of ${j.rounds}` : "–"), element("td", {}, String(j.priority)), element("td", {}, j.pool),
     element("td", {}, new Date(j.submitted).toLocaleString()),
-    element("td", { class: "buttons" }, ...(steers ? offered(j).map((act) => {
+    element("td", {}, element("span", { class: "buttons" }, ...(steers ? offered(j).map((act) => {
       const button = element("button", { type: "button", class: "quiet small", "data-act": act, "aria-label": `${acts[act]?.label} ${j.name}` }, acts[act]?.label ?? act);
       button.addEventListener("click", () => void perform(j.name, act));
       return button;
-    }) : [])));
+    }) : []))));
 }
 
 function paint(jobs: JobLine[], spent: Spending): void {
@@ -67,8 +67,9 @@ function paint(jobs: JobLine[], spent: Spending): void {
   show("spent-empty", totals.length === 0);
   byId("spent-rows").replaceChildren(...totals.map((t) => element("tr", {}, element("th", { scope: "row" }, t.pool),
     element("td", {}, t.guarantee ? t.guarantee.epsilon.toFixed(3) : t.why || "–"), element("td", {}, t.guarantee ? String(t.guarantee.delta) : "–"), element("td", {}, String(t.rounds)))));
-  say("spent-budget", spent.epsilon ? `No pool may pass an epsilon of ${spent.epsilon} at delta ${spent.delta ?? "–"} (--fleet-epsilon).`
-    : "The fleet has no budget of its own: each job has its own alone (--fleet-epsilon gives it one).");
+  const flag = element("code", {}, "--fleet-epsilon");
+  byId("spent-budget").replaceChildren(...(spent.epsilon ? [`No pool may pass an epsilon of ${spent.epsilon} at delta ${spent.delta ?? "–"} (`, flag, ")."]
+    : ["The fleet has no budget of its own: each job has its own alone (", flag, " gives it one)."]));
 }
 
 async function perform(name: string, act: string): Promise<void> {
@@ -99,13 +100,19 @@ async function submit(): Promise<void> {
   await look();
 }
 
+function live(state: string, text: string): void {
+  byId("dot").dataset.state = state;
+  byId("live").classList.toggle("failed", state === "lost");
+  say("live", text);
+}
+
 async function look(): Promise<void> {
   try {
     const [jobs, spent] = await Promise.all(["jobs.json", "spending.json"].map(async (p) => (await call(p)).json() as Promise<unknown>));
     paint(jobs as JobLine[], spent as Spending);
-    say("live", "Live");
+    live("live", "Live");
   } catch (error) {
-    say("live", `Disconnected: ${message(error)}. What stands here is old; trying again.`);
+    live("lost", `Disconnected: ${whyLost(error)}. What stands here is old; trying again.`);
   }
 }
 
@@ -119,7 +126,7 @@ async function begin(): Promise<void> {
   show("content", who !== undefined);
   if (!who) {
     say("denied-why", why);
-    say("live", "The token is needed");
+    live("", "The token is needed");
     return byId("token").focus();
   }
   say("who", `for ${who.name}, ${who.role}`);

@@ -155,7 +155,14 @@ for (const name of names) {
 
     await accessible(tab, "figures");
     await shot(tab, `${name}-dashboard-figures`, { fullPage: true });
+    // Folded, told more, and unfolded in a narrow window: it is drawn as wide as that is.
+    const card = (open) => tab.$eval("#accuracy-plot", (e, to) => { e.closest("details").open = to; }, open);
+    await card(false);
+    for (const to of streams) to.write(`event: rounds\ndata: ${JSON.stringify([{ ...records[5], seconds: 9 }])}\n\n`);
+    await until("the round", async () => /9\.0 s/.test(await textOf(tab, "#history-rows")));
     await tab.setViewport({ width: 390, height: 844 });
+    await card(true);
+    await until("plots of their places' width", () => tab.$$eval(".plot .canvas", (all) => all.every((c) => c.clientWidth === (c.querySelector(".uplot")?.clientWidth ?? c.clientWidth))));
     await shot(tab, `${name}-dashboard-figures-narrow`, { fullPage: true }); // as it was, in a narrow window
     assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways unfolded");
     await tab.reload(); // and as somebody with a phone finds it

@@ -10,7 +10,8 @@ import { inDark, launch } from "./browsers.mjs";
 const binary = fileURLToPath(new URL("../../bin/starling", import.meta.url));
 const shots = fileURLToPath(new URL("./shots", import.meta.url));
 
-function start(args) {
+/** Runs the program; the caller ends it. */
+export function start(args) {
   const child = spawn(binary, args, { stdio: ["ignore", "pipe", "pipe"] });
   const run = { child, out: "", err: "" };
   child.stdout.on("data", (d) => { run.out += d; });

@@ -17,3 +17,7 @@ export function caller(token: () => string): Call {
     return response;
   };
 }
+
+/** Why a request came to nothing: what a browser says of that helps nobody. */
+export const whyLost = (error: unknown): string =>
+  error instanceof TypeError ? "the coordinator does not answer" : error instanceof Error ? error.message : String(error);

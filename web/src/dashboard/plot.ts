@@ -88,10 +88,13 @@ export class Plot {
   }
 
   #resized(): void {
+    if (this.#stale) this.#ask();
+    else this.#fit();
+  }
+
+  #fit(): void {
     const width = this.#canvas.clientWidth;
-    if (width === 0) return;
-    if (this.#stale) return this.#ask();
-    if (this.#plot && this.#plot.width !== width) this.#plot.setSize({ width, height: this.#height() });
+    if (this.#plot && width > 0 && this.#plot.width !== width) this.#plot.setSize({ width, height: this.#height() });
   }
 
   #height(): number { return this.#look.height ?? 240; }
@@ -103,8 +106,10 @@ export class Plot {
     if (this.#note.textContent !== note) this.#note.textContent = note;
     const data: uPlot.AlignedData = [x, ...lines.map((l) => l.values), ...lines.flatMap((l) => l.band ? [l.band.low, l.band.high] : [])];
     const shape = lines.map((l) => `${l.label} ${l.kind ?? ""} ${l.band ? "band" : ""} ${x.length < 60}`).join("\n");
-    if (this.#plot && shape === this.#shape) this.#plot.setData(data, false);
-    else this.#make(data, shape, lines);
+    if (this.#plot && shape === this.#shape) {
+      this.#fit(); // it may have been resized while there was something to draw
+      this.#plot.setData(data, false);
+    } else this.#make(data, shape, lines);
     const range = this.#zoom.range, first = x[0] ?? 0, last = x.at(-1) ?? 1;
     this.#plot?.setScale("x", range ? { min: range.from, max: range.to } : { min: first, max: Math.max(last, first + 1) });
     this.#write();

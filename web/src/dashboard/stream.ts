@@ -1,6 +1,8 @@
 // The coordinator's server-sent events. EventSource cannot send the admin token
 // in a header, and an address is no place for it: the stream is read by fetch.
 
+import { whyLost } from "./call.js";
+
 export type Link = "connecting" | "live" | "lost" | "denied";
 
 export interface StreamOptions {
@@ -41,7 +43,7 @@ export async function follow({ url, token, on, link }: StreamOptions, signal: Ab
         }
       }
     } catch (error) {
-      why = quiet.signal.aborted ? "no word for 25 s" : error instanceof Error ? error.message : String(error);
+      why = quiet.signal.aborted ? "no word for 25 s" : whyLost(error);
     }
     clearTimeout(timer);
     signal.removeEventListener("abort", end);
