@@ -287,6 +287,16 @@ func TestTheEdgeLinksNoServer(t *testing.T) {
 var onlyLaboratory = []string{"github.com/nats-io/", "gonum.org/v1/plot", "codeberg.org/", "git.sr.ht/", "github.com/mmcloughlin/avo",
 	"github.com/makiuchi-d/gozxing", "github.com/santhosh-tekuri/jsonschema", "github.com/rogpeppe/go-internal"}
 
+// What trains and predicts is what devices run: GoMLX's Go backend is for tests to compare with.
+func TestCommandsLinkOneEngine(t *testing.T) {
+	packages := list(t)
+	for _, name := range []string{"cmd/starling", "cmd/starling-edge", "lab/cmd/starling"} {
+		if slices.Contains(packages[name].Deps, "github.com/gomlx/compute/gobackend") || len(packages[name].Deps) == 0 {
+			t.Errorf("%s links %d packages, and the Go backend", name, len(packages[name].Deps))
+		}
+	}
+}
+
 // The laboratory stands apart: nothing outside of lab, and no program but its own, links it, nor
 // what it draws and queues with.
 func TestTheCoreLinksNoLaboratory(t *testing.T) {
