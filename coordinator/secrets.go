@@ -28,6 +28,9 @@ func (c *Coordinator) Secret(name string) ([]byte, error) {
 	return c.store.Secret(name, NewSecret)
 }
 
+// Owns reports whether the coordinator is sure to hold its job's lease.
+func (c *Coordinator) Owns() bool { return c.store.Holds() }
+
 // NewSecret draws 32 random bytes.
 func NewSecret() ([]byte, error) { return sessionToken(), nil }
 

@@ -97,6 +97,9 @@ func (h *Host) Secret(name string) ([]byte, error) {
 	return h.store.Secret(name, coordinator.NewSecret)
 }
 
+// Owns reports whether the host is sure to hold the fleet's lease.
+func (h *Host) Owns() bool { return h.store.Holds() }
+
 // Reached keeps how devices reach the server, for invitations.
 func (h *Host) Reached(token string) error { return h.store.Reached(token) }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/http"
 	"sync"
@@ -59,6 +60,14 @@ type countingConn struct {
 func (c *countingConn) Close() error {
 	c.left.Do(c.leave)
 	return c.Conn.Close()
+}
+
+// CloseWrite says that nothing more comes, where that can be said.
+func (c *countingConn) CloseWrite() error {
+	if tcp, ok := c.Conn.(*net.TCPConn); ok {
+		return tcp.CloseWrite()
+	}
+	return errors.ErrUnsupported
 }
 
 // counting is the counting connection below a server's, nil where there is none.

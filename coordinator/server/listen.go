@@ -19,6 +19,24 @@ type Endpoint struct {
 	counter *countingListener
 }
 
+// On shows cert to who dials a listener, or nothing.
+func On(ln net.Listener, cert *Certificate) *Endpoint {
+	counter := &countingListener{Listener: ln}
+	e := &Endpoint{Listener: counter, URL: "http://" + ln.Addr().String(), counter: counter}
+	if cert != nil {
+		e.Listener = tls.NewListener(counter, &tls.Config{
+			GetCertificate: cert.get, MinVersion: tls.VersionTLS13,
+			NextProtos: append([]string{"http/1.1"}, cert.protos...), // WebSocket needs HTTP/1.1
+		})
+		e.URL, e.Pin = "https://"+ln.Addr().String(), cert.pin
+	}
+	return e
+}
+
+// Bound has the listener hold as many connections as the process may have open files, and
+// of one address an eighth of that, where no server of ours serves it.
+func (e *Endpoint) Bound() { e.counter.sockets.Store(newSockets(siteConnections, 0, openFiles())) }
+
 // Listen binds addr and shows cert there; without one, nil, addr must be a loopback
 // address.
 func Listen(addr string, cert *Certificate) (*Endpoint, error) {
@@ -36,17 +54,8 @@ func Listen(addr string, cert *Certificate) (*Endpoint, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
-	counter := &countingListener{Listener: ln}
-	e := &Endpoint{Listener: counter, URL: "http://" + ln.Addr().String(), counter: counter}
-	if cert == nil {
-		return e, nil
-	}
-	e.Listener = tls.NewListener(counter, &tls.Config{
-		GetCertificate: cert.get, MinVersion: tls.VersionTLS13,
-		NextProtos: append([]string{"http/1.1"}, cert.protos...), // WebSocket needs HTTP/1.1
-	})
-	e.URL, e.Pin = "https://"+ln.Addr().String(), cert.pin
-	if cert.name != "" {
+	e := On(ln, cert)
+	if cert != nil && cert.name != "" {
 		_, port, err := net.SplitHostPort(ln.Addr().String())
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("server: %w", err), ln.Close())

@@ -51,6 +51,8 @@ type Config struct {
 	// 0 is an eighth of what the process may have, and leaves this machine's own
 	// addresses, behind which a proxy stands, to that whole.
 	MostOfAddress int
+	// Gateways says that devices' connections come by gateways, and are no open files here.
+	Gateways bool
 }
 
 // MostSample bounds a sample: it is held in memory and fetched by whoever asks.
@@ -104,7 +106,7 @@ func New(c *coordinator.Coordinator, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	want := c.MostConnections()
-	s.sockets = newSockets(want, cfg.MostOfAddress, openFiles())
+	s.sockets = newSockets(want, cfg.MostOfAddress, filesFor(cfg.Gateways))
 	c.LimitSessions(s.sockets.most)
 	s.terms = socket.Terms{Most: c.MostBytes, Room: socket.NewRoom(socket.DefaultRoom),
 		Origins: s.origins, Text: coordinator.ErrNotBinary, Long: coordinator.ErrTooLong}

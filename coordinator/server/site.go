@@ -33,7 +33,9 @@ type SiteConfig struct {
 	Pages   http.Handler   // as Config has it, for each job
 	Trusted []netip.Prefix // as Config has it
 	Version string
-	Log     *slog.Logger
+	// Gateways is as Config has it.
+	Gateways bool
+	Log      *slog.Logger
 }
 
 // Site serves several coordinators at one address, each as if it were alone and a proxy
@@ -69,7 +71,7 @@ func NewSite(cfg SiteConfig) (*Site, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Site{cfg: cfg, jobs: map[string]*mounted{}, sockets: newSockets(siteConnections, 0, openFiles()),
+	return &Site{cfg: cfg, jobs: map[string]*mounted{}, sockets: newSockets(siteConnections, 0, filesFor(cfg.Gateways)),
 		desk: desk{log: cfg.Log, fleet: cfg.Host.Fleet, changed: cfg.Host.Kick, adminToken: hex.EncodeToString(b), trusted: cfg.Trusted}}, nil
 }
 
@@ -91,7 +93,7 @@ func (s *Site) Reach(baseURL string, pin []byte) error {
 
 // Mount serves a job. atRoot: devices that ask without a job's path get this one.
 func (s *Site) Mount(name string, c *coordinator.Coordinator, atRoot bool) error {
-	one, err := New(c, Config{Pages: s.cfg.Pages, Trusted: s.cfg.Trusted, Version: s.cfg.Version, Fleet: s.fleet, AdminToken: s.adminToken})
+	one, err := New(c, Config{Pages: s.cfg.Pages, Trusted: s.cfg.Trusted, Version: s.cfg.Version, Gateways: s.cfg.Gateways, Fleet: s.fleet, AdminToken: s.adminToken})
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,14 @@ func newSockets(want, address, files int) *sockets {
 	return s
 }
 
+// filesFor is how many open files bound devices' connections; 0: none do.
+func filesFor(gateways bool) int {
+	if gateways {
+		return 0
+	}
+	return openFiles()
+}
+
 // enter counts a connection in; the returned function, to be called once, out
 // again; nil where there are too many.
 func (s *sockets) enter(a net.Addr) (leave func()) {

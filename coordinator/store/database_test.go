@@ -151,6 +151,10 @@ func TestLease(t *testing.T) {
 	id := begin(t, second, 1)
 	ok(t, second.PersistIntent(event(id, dp.KindRelease)))
 
+	if !second.Holds() {
+		t.Error("who renews its lease is not sure of it")
+	}
+
 	// It is paused, with an unmasked sum in hand: nothing renews its lease.
 	close(second.stop)
 	second.renewing.Wait()
@@ -162,6 +166,9 @@ func TestLease(t *testing.T) {
 	}
 	ok(t, err)
 	t.Cleanup(func() { third.Close() })
+	if second.Holds() || !third.Holds() {
+		t.Errorf("who lost the lease is sure of it: %v; who has it: %v", second.Holds(), third.Holds())
+	}
 	if len(third.Recovered()) != 1 {
 		t.Errorf("recovered %q", third.Recovered())
 	}

@@ -62,16 +62,27 @@ func (s *Store) renew(stop <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
+		began := time.Now()
 		// What cannot be reached is asked again: nobody else can take the lease there either.
 		res, err := s.db.Exec(`UPDATE lease SET until = `+leaseNow+` + $2 WHERE fence = $1`, s.fence, s.opt.term.Seconds())
 		if err != nil {
 			continue
 		}
-		if n, err := res.RowsAffected(); err == nil && n == 0 {
+		switch n, err := res.RowsAffected(); {
+		case err == nil && n == 0:
 			close(s.lost)
 			return
+		case err == nil:
+			s.renewed.Store(began.UnixNano())
 		}
 	}
+}
+
+// Holds reports whether nobody else can have taken the lease yet: it was renewed within its term,
+// or is a folder's, which holds until Close.
+func (s *Store) Holds() bool {
+	at := s.renewed.Load()
+	return at == 0 || time.Since(time.Unix(0, at)) < s.opt.term
 }
 
 // Lost is closed when another coordinator has taken the lease: nothing can be written any more.

@@ -35,6 +35,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -101,6 +102,7 @@ type Store struct {
 
 	stop, lost chan struct{} // of the lease; stop is nil where there is none
 	renewing   sync.WaitGroup
+	renewed    atomic.Int64 // when the lease was last known to be ours, in Unix nanoseconds
 
 	enrolling sync.Mutex // held by the one that writes for all who wait
 	queue     enrolQueue
@@ -163,12 +165,14 @@ func (s *Store) open() (err error) {
 	if err := s.place.prepare(s.db); err != nil {
 		return prefixed(err)
 	}
+	began := time.Now()
 	if err := s.begin(); err != nil {
 		return err
 	}
 	if s.db.postgres && !s.opt.Hosted {
 		stop := make(chan struct{})
 		s.stop = stop
+		s.renewed.Store(began.UnixNano())
 		s.renewing.Go(func() { s.renew(stop) })
 	}
 	return s.recover()

@@ -14,6 +14,7 @@ func Commands(a *command.App, p Plots) []*cobra.Command {
 	return []*cobra.Command{
 		newDemoCmd(a),
 		newServeCmd(a),
+		newGatewayCmd(a),
 		newTokenCmd(a),
 		newDevicesCmd(a),
 		newOperatorCmd(a),

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/relay"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dataset"
@@ -36,6 +37,7 @@ type serveFlags struct {
 	cert, key, acme, directory                     string
 	trusted, origins                               []string
 	log                                            command.Log
+	nats                                           relay.Access
 	linger                                         time.Duration
 	despiteDropout                                 bool
 	mostJobs                                       int
@@ -63,6 +65,8 @@ one fleet, until it is stopped.`,
 				return command.Usagef("--dir is required, and --job for one job alone: see docs/JOB.md for the job file")
 			case f.epsilon < 0 || math.IsInf(f.epsilon, 1) || f.epsilon > 0 != (f.delta > 0) || f.delta >= 1:
 				return command.Usagef("--fleet-epsilon %v and --fleet-delta %v: want both, the first above 0 and the second within 0 and 1", f.epsilon, f.delta)
+			case f.nats.URL != "" && cmd.Flags().Changed("listen"):
+				return command.Usagef("--listen and --nats are two ways to hear devices: give one")
 			case f.job == "":
 				return runJobs(cmd.Context(), a, f)
 			}
@@ -105,6 +109,8 @@ one fleet, until it is stopped.`,
 	cmd.Flags().Float64Var(&f.delta, "fleet-delta", 0, "the delta of --fleet-epsilon")
 	cmd.Flags().DurationVar(&f.linger, "linger", 3*time.Second, "how long devices may still ask after the job's end")
 	cmd.Flags().BoolVar(&f.qr, "qr", false, "draw the join page's address as a QR code even where a terminal would not show it, or only this machine reaches it")
+	cmd.Flags().StringVar(&f.nats.URL, "nats", "", "NATS servers by which gateways (starling gateway) pass devices' connections on, in place of --listen")
+	natsFlags(cmd.Flags(), &f.nats)
 	f.log.Flags(cmd.Flags())
 	command.Settings(cmd)
 	return cmd
@@ -194,7 +200,7 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	}); err != nil {
 		return err
 	}
-	served := server.Config{Pages: pages(a.Stderr), Version: a.Version, Origins: f.origins}
+	served := server.Config{Pages: pages(a.Stderr), Version: a.Version, Origins: f.origins, Gateways: f.nats.URL != ""}
 	if served.Trusted, err = f.proxies(); err != nil {
 		return errors.Join(err, c.Close())
 	}
@@ -223,11 +229,16 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	return errors.Join(runErr, measured.report(ctx, a, r, layout, result, f.everyRank))
 }
 
-// listenDevices opens the devices' listener, and says how they reach it.
-func (f serveFlags) listenDevices(log *slog.Logger) (*server.Endpoint, string, error) {
+// listenDevices opens the devices' listener, and says how they reach it. owns says whether this
+// process is sure to be the one that devices are to come to.
+func (f serveFlags) listenDevices(log *slog.Logger, owns func() bool) (*server.Endpoint, string, error) {
 	cert, err := f.certificate(log)
 	if err != nil {
 		return nil, "", err
+	}
+	if f.nats.URL != "" {
+		endpoint, err := f.listenGateways(cert, owns, log)
+		return endpoint, strings.TrimRight(f.url, "/"), err
 	}
 	endpoint, err := server.Listen(f.listen, cert)
 	if err != nil {
@@ -238,7 +249,7 @@ func (f serveFlags) listenDevices(log *slog.Logger) (*server.Endpoint, string, e
 
 // serveAndRun serves devices until the job is done.
 func serveAndRun(ctx context.Context, a *command.App, c *coordinator.Coordinator, s *server.Server, f serveFlags) error {
-	endpoint, url, err := f.listenDevices(c.Log())
+	endpoint, url, err := f.listenDevices(c.Log(), c.Owns)
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 	}); err != nil {
 		return err
 	}
-	if site, err = server.NewSite(server.SiteConfig{Host: host, Pages: pages(a.Stderr), Trusted: trusted, Version: a.Version, Log: log}); err != nil {
+	if site, err = server.NewSite(server.SiteConfig{Host: host, Pages: pages(a.Stderr), Trusted: trusted, Version: a.Version, Log: log, Gateways: f.nats.URL != ""}); err != nil {
 		return errors.Join(err, host.Close())
 	}
 	err = f.serveJobs(ctx, a, host, site)
@@ -126,7 +126,7 @@ func (f serveFlags) serveJobs(ctx context.Context, a *command.App, host *jobs.Ho
 			return fmt.Errorf("--fleet-epsilon %v, --fleet-delta %v: %w", f.epsilon, f.delta, err)
 		}
 	}
-	endpoint, url, err := f.listenDevices(site.Log())
+	endpoint, url, err := f.listenDevices(site.Log(), host.Owns)
 	if err != nil {
 		return err
 	}

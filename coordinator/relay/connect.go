@@ -1,0 +1,87 @@
+package relay
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"time"
+
+	"github.com/hashicorp/yamux"
+	"github.com/nats-io/nats.go"
+)
+
+// Access is how a part of a deployment reaches NATS, and shows who it is.
+type Access struct {
+	URL         string // may hold a name and a password
+	Credentials string // file with a JWT and its key (.creds)
+	CA          string // file with the authorities of the servers' certificates; empty: the system's
+	Cert, Key   string // files of a client's certificate
+}
+
+const (
+	// mute is how long an owner may be silent that says each beat that it is there.
+	beat = time.Second
+	mute = 4 * time.Second
+	// opening bounds what one end waits for the other while a link or a stream is made.
+	opening = 10 * time.Second
+	// leastPayload is what a server must let messages have.
+	leastPayload = 4 << 10
+)
+
+// Connect reaches NATS, and goes on reconnecting once it was there.
+func Connect(a Access, name string, log *slog.Logger) (*nats.Conn, error) {
+	if a.URL == "" {
+		return nil, errors.New("relay: no address of NATS is given")
+	}
+	if (a.Cert == "") != (a.Key == "") {
+		return nil, errors.New("relay: a client certificate needs its key, and a key its certificate")
+	}
+	options := []nats.Option{nats.Name("starling " + name), nats.MaxReconnects(-1), nats.ReconnectWait(beat / 2), nats.Timeout(opening),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log.Warn("NATS", "error", err) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				log.Warn("NATS is not reached", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) { log.Info("NATS is reached again") })}
+	if a.Credentials != "" {
+		options = append(options, nats.UserCredentials(a.Credentials))
+	}
+	if a.CA != "" {
+		options = append(options, nats.RootCAs(a.CA))
+	}
+	if a.Cert != "" {
+		options = append(options, nats.ClientCert(a.Cert, a.Key))
+	}
+	nc, err := nats.Connect(a.URL, options...)
+	if err != nil {
+		return nil, fmt.Errorf("relay: cannot reach NATS: %w", err) // without its URL, which may hold a password
+	}
+	if most := nc.MaxPayload(); most < leastPayload {
+		nc.Close()
+		return nil, fmt.Errorf("relay: NATS lets messages have %d bytes (max_payload), must be at least %d", most, leastPayload)
+	}
+	return nc, nil
+}
+
+// Subjects.
+const (
+	ownerSubject = "starling.owner"
+	openPrefix   = "starling.open."
+	upPrefix     = "starling.up."
+	downPrefix   = "starling.down."
+)
+
+// token is what may stand in a subject: a gateway's name, an owner, a link.
+var token = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// multiplexed is how both ends carry streams in a link.
+func multiplexed(log *slog.Logger) *yamux.Config {
+	cfg := yamux.DefaultConfig()
+	cfg.KeepAliveInterval = 5 * time.Second
+	cfg.ConnectionWriteTimeout = 20 * time.Second
+	cfg.StreamCloseTimeout = opening
+	cfg.LogOutput, cfg.Logger = nil, slog.NewLogLogger(log.Handler(), slog.LevelDebug)
+	return cfg
+}

@@ -1,0 +1,30 @@
+// Package relay takes devices' connections to the process that owns their jobs, over NATS.
+//
+// A gateway listens where devices dial, and holds nothing: no key, no job, no session. Each
+// connection is a stream of its own in one multiplexed connection (yamux) to the owner, who
+// ends TLS: a [Listener], as any other of package server's. Where the owner dies its streams
+// end with it; devices dial again, and their gateway hands them to whoever owns the jobs then.
+//
+// # Subjects
+//
+//	starling.owner                     an owner says once a second that it is one
+//	starling.open.GATEWAY.OWNER        a gateway asks for a link
+//	starling.up.GATEWAY.OWNER.LINK     bytes of a link from the gateway
+//	starling.down.GATEWAY.LINK         bytes of a link to it
+//
+// So that NATS can be told what each may do: gateway g publishes to starling.open.g.> and
+// starling.up.g.>, and subscribes to starling.owner and starling.down.g.>; owners the reverse,
+// with * for g.
+//
+// NATS delivers at most once. A message of a link says where in the link's bytes it stands, so
+// that one that was lost ends the link: what devices sent is never read with a hole in it.
+//
+// # Threat model
+//
+// A gateway that lies, or whoever has taken one over, can do what a network between devices and
+// the owner can: see who speaks when and how much, delay, drop, and end connections. It cannot
+// read or change a byte of TLS, nor another gateway's links. Where a device's connection comes
+// from is its gateway's word: limits of addresses hold as far as gateways are honest. What it
+// sends the owner is bounded: links, streams that have not said where they are from, bytes that
+// are not read.
+package relay
