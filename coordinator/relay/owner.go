@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -196,10 +197,21 @@ func (c *conn) Read(b []byte) (int, error) {
 	if n < len(b) {
 		c.Stream.Shrink()
 	}
-	if errors.Is(err, yamux.ErrConnectionReset) || errors.Is(err, yamux.ErrSessionShutdown) {
-		err = io.ErrUnexpectedEOF
+	return n, late(err)
+}
+
+func (c *conn) Write(b []byte) (int, error) {
+	n, err := c.Stream.Write(b)
+	return n, late(err)
+}
+
+// late makes of the library's error for a deadline the one that others know: TLS takes any
+// other for the connection's end, and servers read beyond deadlines.
+func late(err error) error {
+	if errors.Is(err, yamux.ErrTimeout) {
+		return os.ErrDeadlineExceeded
 	}
-	return n, err
+	return err
 }
 
 // mostAddress is the longest address with its port: an IPv6 address in brackets.

@@ -1,6 +1,7 @@
 package gateways
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -151,6 +152,44 @@ func TestBytesComeThrough(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A read's deadline ends the read and nothing else, with TLS, too: a server that takes a
+// connection over for a WebSocket ends its own reading by one.
+func TestTakenOver(t *testing.T) {
+	b := begin(t)
+	owned(t, b, always, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(20 * time.Millisecond) // the server reads meanwhile
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "yours\n")
+		line, err := rw.ReadString('\n')
+		if _, err := io.WriteString(conn, line); err != nil {
+			t.Error(err)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}))
+	at := gateway(t, b, "one")
+	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(watchdog.Context(t), "tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	if line, err := in.ReadString('\n'); line != "yours\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	_, _ = io.WriteString(conn, "mine\n")
+	if line, err := in.ReadString('\n'); line != "mine\n" {
+		t.Errorf("%q, %v", line, err)
+	}
 }
 
 // A device that reads nothing holds up no other one of its gateway.

@@ -28,6 +28,7 @@ var errDropped = errors.New("dropped")
 // constant. It forgets a round that it leaves.
 type device struct {
 	*Fleet
+	http  *http.Client
 	key   ed25519.PrivateKey
 	conn  *websocket.Conn
 	task  [32]byte

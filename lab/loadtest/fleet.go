@@ -15,6 +15,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"runtime"
 	"slices"
@@ -33,6 +34,9 @@ type Config struct {
 	Drop float64
 	// Late is how late one device of the fleet sends its shares in every round.
 	Late time.Duration
+	// By are addresses (host:port) that devices dial in turn, in place of the token's: the
+	// gateways behind its name.
+	By []string
 }
 
 // Fleet is all devices.
@@ -40,8 +44,8 @@ type Fleet struct {
 	cfg   Config
 	work  chan struct{} // a place a processor
 	token wire.Token
-	http  *http.Client
-	late  atomic.Uint64 // round whose late device is chosen
+	https []*http.Client // one for each of By; devices share them
+	late  atomic.Uint64  // round whose late device is chosen
 	seen  seen
 }
 
@@ -58,6 +62,7 @@ func New(cfg Config, joinToken string) (*Fleet, error) {
 		return nil, err
 	}
 	transport := &http.Transport{MaxConnsPerHost: 0, MaxIdleConnsPerHost: 64}
+	f := &Fleet{cfg: cfg, token: token, work: make(chan struct{}, runtime.GOMAXPROCS(0)), seen: seen{rounds: map[uint64]*round{}}}
 	if len(token.Pin) > 0 {
 		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, // the pin is verified instead
 			VerifyPeerCertificate: func(raw [][]byte, _ [][]*x509.Certificate) error {
@@ -67,26 +72,39 @@ func New(cfg Config, joinToken string) (*Fleet, error) {
 				return nil
 			}}
 	}
-	return &Fleet{cfg: cfg, token: token, work: make(chan struct{}, runtime.GOMAXPROCS(0)), http: &http.Client{Transport: transport},
-		seen: seen{rounds: map[uint64]*round{}}}, nil
+	for _, at := range cfg.By {
+		by := transport.Clone()
+		by.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, at)
+		}
+		f.https = append(f.https, &http.Client{Transport: by})
+	}
+	if len(f.https) == 0 {
+		f.https = []*http.Client{{Transport: transport}}
+	}
+	return f, nil
 }
 
 // Run plays all devices until the job is over for each, or ctx is done.
 func (f *Fleet) Run(ctx context.Context) {
-	defer f.http.CloseIdleConnections()
+	defer func() {
+		for _, c := range f.https {
+			c.CloseIdleConnections()
+		}
+	}()
 	joining := make(chan struct{}, handshakes)
 	var wg sync.WaitGroup
-	for range f.cfg.Devices {
-		wg.Go(func() { f.play(ctx, joining) })
+	for i := range f.cfg.Devices {
+		wg.Go(func() { f.play(ctx, joining, f.https[i%len(f.https)]) })
 	}
 	wg.Wait()
 }
 
 // play is one device's life.
-func (f *Fleet) play(ctx context.Context, joining chan struct{}) {
+func (f *Fleet) play(ctx context.Context, joining chan struct{}, by *http.Client) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	for err == nil && ctx.Err() == nil {
-		d := &device{Fleet: f, key: key, gone: make(chan struct{})}
+		d := &device{Fleet: f, http: by, key: key, gone: make(chan struct{})}
 		select {
 		case joining <- struct{}{}:
 		case <-ctx.Done():

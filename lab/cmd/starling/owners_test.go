@@ -199,7 +199,19 @@ privacy: {simulated_population: 1000000, simulated_cohort: 10000}
 	third.await(t, `msg="job over".*state=finished`)
 	watchdog.Wait(t, "the devices' end", playing.Wait)
 
-	l := charged()
+	settled(t, binary, folder(1), charged(), rounds)
+	if r := fleet.Report(); r.Finished != devices {
+		t.Errorf("%+v", r)
+	}
+	if u, err := url.Parse(database.URL()); err != nil || strings.Contains(second.said(), u.RawQuery) {
+		t.Errorf("the database's address is in the log, %v", err)
+	}
+}
+
+// settled holds that as many rounds were released, that none was charged twice, and that the
+// job's ledger, which has been verified, and the fleet's agree.
+func settled(t *testing.T, binary, folder string, l store.Ledger, rounds int) {
+	t.Helper()
 	seen, released := map[uint64]bool{}, 0
 	for _, e := range l.Entries {
 		if seen[e.Event.Round] {
@@ -213,7 +225,7 @@ privacy: {simulated_population: 1000000, simulated_cohort: 10000}
 	if released != rounds {
 		t.Errorf("%d rounds were released, want %d", released, rounds)
 	}
-	out, err := exec.CommandContext(watchdog.Context(t), binary, "job", "ledger", "--json", "--dir", folder(1)).Output()
+	out, err := exec.CommandContext(watchdog.Context(t), binary, "job", "ledger", "--json", "--dir", folder).Output()
 	var fleets struct {
 		Entries []struct {
 			Act   string
@@ -242,11 +254,5 @@ privacy: {simulated_population: 1000000, simulated_cohort: 10000}
 	}
 	if len(seen) > 0 {
 		t.Errorf("rounds %v were charged, and not to the fleet", seen)
-	}
-	if r := fleet.Report(); r.Finished != devices {
-		t.Errorf("%+v", r)
-	}
-	if u, err := url.Parse(database.URL()); err != nil || strings.Contains(second.said(), u.RawQuery) {
-		t.Errorf("the database's address is in the log, %v", err)
 	}
 }

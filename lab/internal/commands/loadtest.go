@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -63,6 +64,11 @@ A coordinator on another machine is left alone unless you name its host twice.`,
 			if err := mayLoad(token, hosts); err != nil {
 				return err
 			}
+			for _, at := range cfg.By {
+				if a, err := netip.ParseAddrPort(at); err != nil || !a.Addr().IsLoopback() && !slices.Contains(hosts, a.Addr().String()) {
+					return command.Usagef("--by is %q: want an address of this machine with its port, or one that --host names", at)
+				}
+			}
 			fleet, err := loadtest.New(cfg, token.String())
 			if err != nil {
 				return err
@@ -73,6 +79,7 @@ A coordinator on another machine is left alone unless you name its host twice.`,
 	cmd.Flags().IntVar(&cfg.Devices, "devices", 1000, "devices, each with an identity and a connection of its own")
 	cmd.Flags().Float64Var(&cfg.Drop, "drop", 0, "chance that a device hangs up before its update, in each round, and comes back a second later")
 	cmd.Flags().DurationVar(&cfg.Late, "late", 0, "how late one device sends its shares, in each round")
+	cmd.Flags().StringArrayVar(&cfg.By, "by", nil, "address (host:port) that devices dial in place of the token's: a gateway; repeat it for more, which they then dial in turn")
 	cmd.Flags().DurationVar(&lasts, "for", 10*time.Minute, "how long at most")
 	cmd.Flags().StringArrayVar(&hosts, "host", nil, "host of a coordinator on another machine, which is yours to load; give it twice")
 	return cmd
