@@ -71,7 +71,7 @@ func (g *Gateway) use(session *yamux.Session) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.session != nil {
-		g.session.Close()
+		shut(g.session)
 	}
 	g.session = session
 	close(g.changed)
@@ -148,7 +148,7 @@ func (g *Gateway) link(ctx context.Context) (*yamux.Session, error) {
 		return nil, err
 	}
 	if err := g.nc.Publish(openPrefix+g.name+"."+g.owner, []byte(link)); err != nil {
-		p.Close()
+		shut(p)
 		return nil, fmt.Errorf("relay: %w", err)
 	}
 	late := time.NewTimer(mute / 2)
@@ -156,15 +156,15 @@ func (g *Gateway) link(ctx context.Context) (*yamux.Session, error) {
 	select {
 	case <-p.open:
 	case <-late.C:
-		p.Close()
+		shut(p)
 		return nil, errors.New("relay: it does not answer")
 	case <-ctx.Done():
-		p.Close()
+		shut(p)
 		return nil, ctx.Err()
 	}
 	session, err := yamux.Client(p, multiplexed(g.log))
 	if err != nil {
-		p.Close()
+		shut(p)
 		return nil, fmt.Errorf("relay: %w", err)
 	}
 	return session, nil
@@ -185,7 +185,7 @@ func (g *Gateway) stream(ctx context.Context, from net.Addr) (*yamux.Stream, err
 				if _, err = stream.Write(appendAddress(nil, from)); err == nil {
 					return stream, nil
 				}
-				stream.Close()
+				shut(stream)
 			}
 			g.log.Debug("no stream to the owner", "error", err)
 		}
@@ -205,13 +205,13 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	var passing sync.WaitGroup
 	defer passing.Wait()
 	defer stop()
-	defer context.AfterFunc(ctx, func() { l.Close() })()
+	defer context.AfterFunc(ctx, func() { shut(l) })()
 	for {
 		conn, err := l.Accept()
 		switch {
 		case ctx.Err() != nil:
 			if err == nil {
-				conn.Close()
+				shut(conn)
 			}
 			return nil
 		case errors.Is(err, net.ErrClosed):
@@ -225,7 +225,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 			continue
 		}
 		passing.Go(func() {
-			defer context.AfterFunc(ctx, func() { conn.Close() })()
+			defer context.AfterFunc(ctx, func() { shut(conn) })()
 			g.pass(ctx, conn)
 		})
 	}
@@ -233,7 +233,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 
 // pass carries one device's bytes both ways.
 func (g *Gateway) pass(ctx context.Context, device net.Conn) {
-	defer device.Close()
+	defer shut(device)
 	owner, err := g.stream(ctx, device.RemoteAddr())
 	if err != nil {
 		g.log.Debug("a connection is not passed on", "remote", device.RemoteAddr(), "error", err)
@@ -241,13 +241,13 @@ func (g *Gateway) pass(ctx context.Context, device net.Conn) {
 	}
 	g.passed.Add(1)
 	defer g.passed.Add(-1)
-	done := make(chan error, 1)
+	done := make(chan struct{})
 	go func() {
-		_, err := carry(owner, device)
-		owner.Close() // what was sent arrives
-		done <- err
+		defer close(done)
+		_ = carry(owner, device) // who hung up, or why, is the owner's to find
+		shut(owner)              // what was sent arrives
 	}()
-	_, err = carry(device, owner)
+	err = carry(device, owner)
 	if half, ok := device.(interface{ CloseWrite() error }); ok && err == nil {
 		// What it was told last would be lost where it still sends, and is not heard out.
 		if half.CloseWrite() == nil {
@@ -260,7 +260,7 @@ func (g *Gateway) pass(ctx context.Context, device net.Conn) {
 			}
 		}
 	}
-	device.Close()
+	shut(device)
 	<-done
 }
 
@@ -279,7 +279,7 @@ const (
 var busy = sync.Pool{New: func() any { b := make([]byte, busyBuffer); return &b }}
 
 // carry copies until from ends, or to takes nothing.
-func carry(to, from net.Conn) (n int64, err error) {
+func carry(to, from net.Conn) error {
 	small := make([]byte, idleBuffer)
 	var large *[]byte
 	defer func() {
@@ -295,18 +295,17 @@ func carry(to, from net.Conn) (n int64, err error) {
 		got, err := from.Read(b)
 		if got > 0 {
 			if err := to.SetWriteDeadline(time.Now().Add(stalled)); err != nil {
-				return n, err
+				return err
 			}
-			m, err := to.Write(b[:got])
-			if n += int64(m); err != nil {
-				return n, err
+			if _, err := to.Write(b[:got]); err != nil {
+				return err
 			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return n, nil
+			return nil
 		case err != nil:
-			return n, err
+			return err
 		case got == len(b) && large == nil:
 			large, _ = busy.Get().(*[]byte)
 		case got < idleBuffer && large != nil:

@@ -85,7 +85,7 @@ func (l *Listener) asked(m *nats.Msg) {
 		return
 	}
 	if known {
-		old.Close()
+		shut(old)
 	}
 	p, err := newPipe(l.nc, upPrefix+gateway+"."+l.id+"."+link, downPrefix+gateway+"."+link)
 	if err == nil {
@@ -98,7 +98,7 @@ func (l *Listener) asked(m *nats.Msg) {
 	session, err := yamux.Server(p, multiplexed(l.log))
 	if err != nil {
 		l.log.Error("a gateway gets no link", "gateway", gateway, "error", err)
-		p.Close()
+		shut(p)
 		return
 	}
 	l.links[gateway] = session
@@ -116,7 +116,7 @@ func (l *Listener) asked(m *nats.Msg) {
 
 // serve takes a link's streams until it is over.
 func (l *Listener) serve(session *yamux.Session) {
-	defer session.Close()
+	defer shut(session)
 	places := make(chan struct{}, unnamed)
 	for {
 		places <- struct{}{} // each is given back within opening
@@ -136,7 +136,7 @@ func (l *Listener) welcome(stream *yamux.Stream) {
 	from, err := readAddress(stream)
 	if err != nil {
 		l.log.Debug("a stream of a gateway is refused", "error", err)
-		stream.Close()
+		shut(stream)
 		return
 	}
 	late := time.NewTimer(opening)
@@ -144,9 +144,9 @@ func (l *Listener) welcome(stream *yamux.Stream) {
 	select {
 	case l.conns <- &conn{stream, net.TCPAddrFromAddrPort(from)}:
 	case <-l.closed:
-		stream.Close()
+		shut(stream)
 	case <-late.C:
-		stream.Close()
+		shut(stream)
 	}
 }
 
@@ -169,7 +169,7 @@ func (l *Listener) Close() error {
 	l.links = nil
 	l.mu.Unlock()
 	for _, session := range links {
-		session.Close()
+		shut(session)
 	}
 	l.work.Wait()
 	return nil

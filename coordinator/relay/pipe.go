@@ -114,7 +114,10 @@ func (p *pipe) heard(m []byte) error {
 
 // tell sends a message without a payload.
 func (p *pipe) tell(kind byte, number uint64) error {
-	return p.nc.Publish(p.to, binary.BigEndian.AppendUint64([]byte{kind}, number))
+	if err := p.nc.Publish(p.to, binary.BigEndian.AppendUint64([]byte{kind}, number)); err != nil {
+		return fmt.Errorf("relay: %w", err)
+	}
+	return nil
 }
 
 func (p *pipe) Read(b []byte) (int, error) {
@@ -211,4 +214,5 @@ func (p *pipe) end(why error) {
 	p.change.Broadcast()
 }
 
-var _ io.ReadWriteCloser = (*pipe)(nil)
+// shut closes what is over: nothing of it is left to be lost.
+func shut(c io.Closer) { _ = c.Close() }

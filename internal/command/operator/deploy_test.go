@@ -7,13 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/starling-fl/starling/internal/command"
 )
 
-// TestDeploymentSetsFlags: each setting in the files of deploy/ is a flag of serve.
+// TestDeploymentSetsFlags: each setting in the files of deploy/ is a flag of serve or of gateway.
 func TestDeploymentSetsFlags(t *testing.T) {
-	flags := newServeCmd(&command.App{}).Flags()
-	settings := regexp.MustCompile(`STARLING_SERVE_([A-Z][A-Z_]*[A-Z])`)
+	commands := map[string]*cobra.Command{"SERVE": newServeCmd(&command.App{}), "GATEWAY": newGatewayCmd(&command.App{})}
+	settings := regexp.MustCompile(`STARLING_(SERVE|GATEWAY)_([A-Z][A-Z_]*[A-Z])`)
 	seen := 0
 	err := fs.WalkDir(os.DirFS("../../../deploy"), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -22,8 +24,8 @@ func TestDeploymentSetsFlags(t *testing.T) {
 		b, err := os.ReadFile("../../../deploy/" + path)
 		for _, m := range settings.FindAllStringSubmatch(string(b), -1) {
 			seen++
-			if name := strings.ToLower(strings.ReplaceAll(m[1], "_", "-")); flags.Lookup(name) == nil {
-				t.Errorf("%s sets %s, and serve has no --%s", path, m[0], name)
+			if name := strings.ToLower(strings.ReplaceAll(m[2], "_", "-")); commands[m[1]].Flags().Lookup(name) == nil {
+				t.Errorf("%s sets %s, and there is no --%s", path, m[0], name)
 			}
 		}
 		return err

@@ -65,7 +65,7 @@ one fleet, until it is stopped.`,
 				return command.Usagef("--dir is required, and --job for one job alone: see docs/JOB.md for the job file")
 			case f.epsilon < 0 || math.IsInf(f.epsilon, 1) || f.epsilon > 0 != (f.delta > 0) || f.delta >= 1:
 				return command.Usagef("--fleet-epsilon %v and --fleet-delta %v: want both, the first above 0 and the second within 0 and 1", f.epsilon, f.delta)
-			case f.nats.URL != "" && cmd.Flags().Changed("listen"):
+			case f.nats.URL != "" && cmd.Flags().Changed("listen") && f.listen != "":
 				return command.Usagef("--listen and --nats are two ways to hear devices: give one")
 			case f.job == "":
 				return runJobs(cmd.Context(), a, f)
