@@ -22,3 +22,20 @@ func TestAHostedJobDoesNotRunAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestServing: a folder is served while a server of several has its fleet open.
+func TestServing(t *testing.T) {
+	dir := folder(t)
+	is := func(want bool, when string) {
+		t.Helper()
+		if got, err := Serving(dir); err != nil || got != want {
+			t.Errorf("%s: %v, %v", when, got, err)
+		}
+	}
+	is(false, "before anything ran")
+	s, err := OpenShared(dir)
+	ok(t, err)
+	is(true, "while it runs")
+	ok(t, s.Close())
+	is(false, "after its end")
+}

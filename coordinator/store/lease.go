@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"time"
 )
@@ -142,11 +143,13 @@ func Serving(dir string) (bool, error) {
 		return p.held()
 	}
 	lock, err := lockFolder(filepath.Join(p.dir, "lock"))
-	if errors.Is(err, ErrLocked) {
+	switch {
+	case err == nil:
+		return false, lock.release()
+	case errors.Is(err, fs.ErrNotExist): // no server has run here
+		return false, nil
+	case errors.Is(err, ErrLocked):
 		return true, nil
-	}
-	if err == nil {
-		err = lock.release()
 	}
 	return false, err
 }
