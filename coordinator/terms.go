@@ -334,6 +334,7 @@ func (t *terms) wireJob(instance [16]byte, private bool) (*wire.Job, error) {
 			Collect: millis(j.Deadlines.Collect), Confirm: millis(j.Deadlines.Confirm), Unmask: millis(j.Deadlines.Unmask),
 		},
 	}
+	w.Objectives = t.method.Objectives
 	w.HeldOut, w.Scored = j.Training.HeldOut, uint32(j.Training.Scored)
 	if j.Privacy.None {
 		w.Privacy = wire.Privacy{SamplingRate: j.Cohort.SamplingRate, Population: uint64(j.Cohort.Population)}

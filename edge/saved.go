@@ -99,7 +99,7 @@ func layoutOf(j *wire.Job, base *model.Base) (*model.Layout, error) {
 		return nil, fmt.Errorf("%w: %w", ErrJob, err)
 	}
 	method := model.Method{Task: kind, RMax: int(j.RankMax), Alpha: j.Alpha, Scaling: model.Scaling(j.Scale), Kind: model.MethodKind(j.Method), Targets: j.Targets, Also: j.Also,
-		Bottleneck: int(j.Bottleneck), Blocks: int(j.Blocks), Answer: int(j.Answer)}
+		Bottleneck: int(j.Bottleneck), Blocks: int(j.Blocks), Answer: int(j.Answer), Objectives: j.Objectives}
 	layout, err := model.NewLayout(base.Config, method, len(j.Labels))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBase, err)

@@ -86,6 +86,9 @@ type Adapter struct {
 	// Answer is the most tokens of an answer, for task answer with its end. Default 32, of
 	// task span 64, of task pretrain over a t5 128.
 	Answer int `yaml:"answer"`
+	// Objectives of task pretrain over a t5: TM, LM and TLM, each drawn as often as it is named.
+	// Default all of them once.
+	Objectives []string `yaml:"objectives" json:",omitempty"`
 	// Method says what is trained beside the head: "lora" (default), "bitfit" (every
 	// bias), "full" (every tensor), "head" (nothing), "adapter" or "compacter"
 	// (bottlenecks behind attention and feed-forward).

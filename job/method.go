@@ -19,7 +19,7 @@ func (j Job) Method() model.Method {
 		scaling = model.Scaling(a.Scale) // which nothing takes
 	}
 	return model.Method{Task: kind, RMax: a.RankMax, Bottleneck: a.Bottleneck, Blocks: a.Blocks, Alpha: a.Alpha, Scaling: scaling, Kind: model.MethodKind(a.Method),
-		Targets: strings.Join(a.Targets, ","), Also: strings.Join(a.Also, ","), Answer: a.Answer}
+		Targets: strings.Join(a.Targets, ","), Also: strings.Join(a.Also, ","), Answer: a.Answer, Objectives: strings.Join(a.Objectives, ",")}
 }
 
 // baseNF4 is the base_format that packs.

@@ -42,6 +42,20 @@ type Method struct {
 	Bottleneck int `json:"bottleneck,omitempty"` // adapter, compacter: columns between D and U; 0: hidden/16, hidden/32
 	Blocks     int `json:"blocks,omitempty"`     // compacter: n, the products of each sum and the side of their shared factor; 0: 8
 	Answer     int `json:"answer,omitempty"`     // of tasks that ask: most tokens of an answer, a written one's end included; 0: 32, of a span 64
+
+	// Objectives of pretraining on documents, each drawn as often as it is named; "" is all of them once.
+	Objectives string `json:"objectives,omitempty"`
+}
+
+// Objectives of federated self-pretraining, which hide texts, places, and both.
+var Objectives = []string{"TM", "LM", "TLM"}
+
+// ObjectiveNames are the method's, with those that are named more than once.
+func (m Method) ObjectiveNames() []string {
+	if m.Objectives == "" {
+		return Objectives
+	}
+	return strings.Split(m.Objectives, ",")
 }
 
 // Limits of a method's lists.
@@ -114,7 +128,7 @@ func (m Method) AlphaAt(b int) float64 {
 }
 
 // Spelled formats the method, by %v or %+v, for hashes that name what a job starts from: as
-// before there was a Scaling, with it behind where it is not alpha/b.
+// before there were a Scaling and Objectives, with them behind where they are not alpha/b and all.
 func (m Method) Spelled(format string) string {
 	return fmt.Sprintf(format, struct {
 		RMax                       int
@@ -123,7 +137,7 @@ func (m Method) Spelled(format string) string {
 		Targets, Also              string
 		Task                       TaskKind
 		Bottleneck, Blocks, Answer int
-	}{m.RMax, m.Alpha, m.Kind, m.Targets, m.Also, m.Task, m.Bottleneck, m.Blocks, m.Answer}) + string(m.Scaling)
+	}{m.RMax, m.Alpha, m.Kind, m.Targets, m.Also, m.Task, m.Bottleneck, m.Blocks, m.Answer}) + string(m.Scaling) + m.Objectives
 }
 
 // Validate checks the method against the encoder that it is for.
@@ -170,12 +184,18 @@ func (m Method) Validate(c Config) error {
 	case c.Causal() && (a.within == "head" || a.within == "biases" && len(m.whole(c)) == 0):
 		return bad("method is %s, but this %s has none to train", m.Kind, c.ModelType)
 	}
-	for key, list := range map[string]string{"targets": m.Targets, "also": m.Also} {
+	if m.Objectives != "" && m.Task != TaskDenoise {
+		return bad("objectives are %.80q, but only task pretrain over a base that reads documents has some", m.Objectives)
+	}
+	for key, list := range map[string]string{"targets": m.Targets, "also": m.Also, "objectives": m.Objectives} {
 		names, err := splitList(key, list)
 		if err != nil {
 			return err
 		}
 		for _, n := range names {
+			if key == "objectives" && !slices.Contains(Objectives, n) {
+				return bad("objectives: there is no %.80q, but %q", n, Objectives)
+			}
 			if key == "targets" && list != AllLinear && !slices.ContainsFunc(c.linears(), func(l linear) bool { return endsAt(l.name, n) }) {
 				return bad("targets: no linear map of a layer ends in %.80q; there are %s", n, c.linearNames())
 			}

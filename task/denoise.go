@@ -13,7 +13,7 @@ import (
 
 // denoise is a document of which something is hidden, which a base with a decoder writes:
 // federated self-pretraining (Wang et al. 2023, section 3.3, after UDOP, Tang et al. 2023).
-// Each time that a document is learnt from one of three objectives is drawn, and tokens of
+// Each time that a document is learnt from one of the objectives is drawn, and tokens of
 // it, each by its own coin: texts from where they stand, places from texts, and both.
 // Encode draws always alike, from the document.
 type denoise struct {
@@ -38,9 +38,13 @@ func newDenoise(columns []Column, tok tokenizer.Tokenizer, l *model.Layout, sequ
 	if err != nil {
 		return nil, err
 	}
-	return &denoise{newAnswer(columns, tok, l, sequence), []objective{
-		{10, len(s.text), 4, 2, s.hideText}, {15, len(s.layout), 2, 5, s.hidePlace}, {3, len(s.both), 0, 6, s.hideBoth},
-	}}, nil
+	d := &denoise{form: newAnswer(columns, tok, l, sequence)}
+	for _, name := range l.Method.ObjectiveNames() {
+		d.objectives = append(d.objectives, map[string]objective{
+			"TM": {10, len(s.text), 4, 2, s.hideText}, "LM": {15, len(s.layout), 2, 5, s.hidePlace}, "TLM": {3, len(s.both), 0, 6, s.hideBoth},
+		}[name])
+	}
+	return d, nil
 }
 
 func (d *denoise) Columns() []Column { return d.form.columns }

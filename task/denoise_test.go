@@ -119,6 +119,27 @@ func TestDenoiseDraws(t *testing.T) {
 	if len(kinds) != 3 || min(kinds["<text_"], kinds["<layout_"], kinds["<text_layout_"]) < 150 { // errs once in 10^5
 		t.Errorf("objectives %v", kinds)
 	}
+	l.Method.Objectives = "LM,TLM,LM" // two of three rows hide places
+	some, err := newDenoise(columns, tok, l, 200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(kinds)
+	for range 600 {
+		if err := some.Draw(rnd, &e, b, 0); err != nil {
+			t.Fatal(err)
+		}
+		kinds[strings.TrimRight(tok.Piece(b.Int32(Labels)[0]), "0123456789>")]++
+	}
+	if kinds["<layout_"]+kinds["<text_layout_"] != 600 || kinds["<layout_"] < 340 || kinds["<layout_"] > 460 { // errs once in 10^6
+		t.Errorf("objectives %v where LM is named twice and TLM once", kinds)
+	}
+	for _, bad := range []model.Method{{RMax: 1, Alpha: 1, Task: model.TaskPretrain, Objectives: "MLM"}, {RMax: 1, Alpha: 1, Task: model.TaskPretrain, Objectives: "TM,"},
+		{RMax: 1, Alpha: 1, Task: model.TaskAnswer, Objectives: "TM"}, {RMax: 1, Alpha: 1, Task: model.TaskPretrain, Objectives: strings.Repeat("TM,", 64) + "TM"}} {
+		if _, err := model.NewLayout(l.Config, bad, 0); err == nil || !strings.Contains(err.Error(), "objectives") {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
 	for _, o := range d.objectives {
 		o.most = 1 << 20
 		n, hidden := 20_000, 0

@@ -78,6 +78,8 @@ type Job struct {
 	// batches a round at most; both 0: none.
 	HeldOut float64
 	Scored  uint32
+
+	Objectives string // of pretraining on documents, with commas; empty: all of them
 }
 
 // Published says where everybody can have the base of a job. It is the coordinator's word:

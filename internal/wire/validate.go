@@ -158,6 +158,7 @@ func (j *Job) validate() error {
 		within("job.method", len(j.Method), 0, MaxName),
 		within("job.targets", len(j.Targets), 0, MaxMethodList),
 		within("job.also", len(j.Also), 0, MaxMethodList),
+		within("job.objectives", len(j.Objectives), 0, MaxMethodList),
 		within("job.bottleneck", j.Bottleneck, 0, 1<<16),
 		within("job.blocks", j.Blocks, 0, 1<<16),
 		within("job.providers", j.Providers, 0, MaxProviders),
