@@ -14,6 +14,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add(gemm().assemble())
 	f.Add(partGEMM().assemble())
 	f.Add(layers().assemble())
+	f.Add(conditional().assemble())
 	series := toy()
 	series.manifest = deep(3)
 	f.Add(series.assemble())

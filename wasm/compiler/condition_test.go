@@ -88,3 +88,30 @@ func TestConditionsEqualAlways(t *testing.T) {
 		}
 	}
 }
+
+// TestFusedConditionsEqualAlways is the same of fused programs, whose products have no code of their own.
+func TestFusedConditionsEqualAlways(t *testing.T) {
+	s := &step{}
+	rec, err := compiler.Record(func(g *graph.Graph) []*graph.Node { return seldom(g, s) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := s.spec("seldom", compiler.HostWazero)
+	spec.Fused = true
+	bin, err := compiler.CompileGraph(rec, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat, err := compiler.CompileGraph(rec, compiler.Flat(spec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= 4; n++ {
+		want := steps(t, instance(t, flat, s, wasm.Config{Kernel: "go"}), n)
+		for _, kernel := range wasm.FusedKernels() {
+			if got := steps(t, instance(t, bin, s, wasm.Config{Kernel: kernel, Cores: 2}), n); got != want {
+				t.Errorf("%s: state %s after %d steps, want %s", kernel, got, n, want)
+			}
+		}
+	}
+}
