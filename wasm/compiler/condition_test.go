@@ -115,3 +115,20 @@ func TestFusedConditionsEqualAlways(t *testing.T) {
 		}
 	}
 }
+
+// What a program gives is where its caller reads it, and no less a condition for that.
+func TestConditionIsAnOutput(t *testing.T) {
+	g := graph.NewGraph(compiler.New(), "given")
+	x, n := graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 1, 1)), graph.Parameter(g, "n", shapes.Make(dtypes.Float32))
+	due := graph.Equal(n, graph.ScalarZero(g, dtypes.Float32))
+	y := graph.Where(graph.BroadcastToShape(due, x.Shape()), graph.DotGeneral(x, []int{1}, nil, x, []int{0}, nil), x)
+	if err := g.Compile(y, due); err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range []float32{9, 3} {
+		out := g.Run([][]float32{{3}}, float32(n))
+		if got, now := out[0].Value().([][]float32)[0][0], out[1].Value().(bool); got != want || now != (n == 0) {
+			t.Errorf("%d: %v, %v, want %v", n, got, now, want)
+		}
+	}
+}

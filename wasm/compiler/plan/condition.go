@@ -56,7 +56,8 @@ func wantedBy(n, u *ir.Node, under map[*ir.Node]*ir.Node) *ir.Node {
 	return c
 }
 
-// condition notes which stages write nothing but what is wanted under one boolean, once that is computed.
+// condition notes which stages write nothing but what is wanted under one boolean, once that is computed. A boolean that is
+// an output stands outside the arena, where hosts look for none.
 func (p *Plan) condition(under map[*ir.Node]*ir.Node, bufs map[*ir.Node]*Buffer) {
 	p.When = map[Stage]*Buffer{}
 	known := map[*Buffer]bool{}
@@ -68,7 +69,7 @@ func (p *Plan) condition(under map[*ir.Node]*ir.Node, bufs map[*ir.Node]*Buffer)
 				when = nil
 			}
 		}
-		if when != nil && known[when] {
+		if when != nil && !when.Fixed && known[when] {
 			p.When[s] = when
 		}
 		for _, b := range written {
