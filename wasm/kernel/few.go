@@ -55,7 +55,7 @@ func (j *job) byCodes() func(*words) {
 	return j.kernel.codes
 }
 
-// few computes columns from..to-1 of all rows. a, b and c are where its operands start.
+// few computes columns from..to-1 of all rows, or stops with the context. a, b and c are where its operands start.
 func (w *worker) few(a, b, c, from, to int) {
 	rows := w.Plan.rows
 	locate(w.rowA[:rows], w.p.Rows, 0, stepA)
@@ -67,7 +67,7 @@ func (w *worker) few(a, b, c, from, to int) {
 	for col := from; col < to; col += panel {
 		n := min(panel, to-col)
 		t.width(n)
-		for term := 0; term < w.terms; term += maxCodes {
+		for term := 0; term < w.terms && w.ctx.Err() == nil; term += maxCodes {
 			k := min(maxCodes, w.terms-term)
 			w.packWords(b+col*apart+term, n, apart, k)
 			t.b, t.next, t.k, t.add = &w.decoded[0], uintptr(4*panel*k/perWord), uintptr(k/nf4Block), uintptr(min(term, 1))

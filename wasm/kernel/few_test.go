@@ -1,6 +1,12 @@
 package kernel
 
-import "math/rand/v2"
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+)
 
 // thin makes a product of few rows, or of one more, with columns in 4 bits whose blocks go along them, as random does.
 func thin(rnd *rand.Rand) (p Product, memory int) {
@@ -23,4 +29,43 @@ func thin(rnd *rand.Rand) (p Product, memory int) {
 	p.A = p.NF4.Scales + 4*blocks
 	p.C = p.A + 4*along*terms*rows
 	return p, p.C + 4*rows*cols
+}
+
+// asked counts how often it is asked whether it has ended, and ends at the third time.
+type asked struct {
+	context.Context
+	times *atomic.Int32
+}
+
+func (a asked) Err() error {
+	if a.times.Add(1) >= 3 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// However many terms a product has, who stops it is heard.
+func TestFewStops(t *testing.T) {
+	const terms = 64 * maxCodes
+	q := &NF4{Scales: terms / 2, Len: terms, Block: nf4Block}
+	p := Product{NF4: q, A: q.Scales + terms/16, Cols: []Axis{{Size: 16, C: 1}}, Terms: []Axis{{Size: terms, B: 1}}}
+	p.C = p.A + 4
+	memory := make([]float32, p.C/4+16)
+	for i := q.Scales / 4; i < len(memory); i++ {
+		memory[i] = 1
+	}
+	for _, kernel := range Native() {
+		pl, err := Prepare(p, 4*len(memory))
+		if err != nil || !pl.thin {
+			t.Fatal(err, pl)
+		}
+		var times atomic.Int32
+		if err := kernel.Run(asked{t.Context(), &times}, pl, bytesOf(memory), nil); !errors.Is(err, context.Canceled) || times.Load() > 6 {
+			t.Errorf("%s: %v after it was asked %d times", kernel.name, err, times.Load())
+		}
+		// All levels are -1: a whole product is -terms.
+		if got := memory[p.C/4]; got <= -terms {
+			t.Errorf("%s: %v, it was computed to the end", kernel.name, got)
+		}
+	}
 }
