@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"regexp"
 	"time"
 
@@ -38,6 +39,7 @@ func Connect(a Access, name string, log *slog.Logger) (*nats.Conn, error) {
 		return nil, errors.New("relay: a client certificate needs its key, and a key its certificate")
 	}
 	options := []nats.Option{nats.Name("starling " + name), nats.MaxReconnects(-1), nats.ReconnectWait(beat / 2), nats.Timeout(opening),
+		nats.IgnoreAuthErrorAbort(), // a server may start before it knows who may do what
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log.Warn("NATS", "error", err) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
@@ -55,8 +57,11 @@ func Connect(a Access, name string, log *slog.Logger) (*nats.Conn, error) {
 		options = append(options, nats.ClientCert(a.Cert, a.Key))
 	}
 	nc, err := nats.Connect(a.URL, options...)
+	if wrong := (*url.Error)(nil); errors.As(err, &wrong) { // which has the URL, with its password
+		err = errors.New("its address is no URL; in a password, all but letters and digits is written as in %2F")
+	}
 	if err != nil {
-		return nil, fmt.Errorf("relay: cannot reach NATS: %w", err) // without its URL, which may hold a password
+		return nil, fmt.Errorf("relay: cannot reach NATS: %w", err)
 	}
 	if most := nc.MaxPayload(); most < leastPayload {
 		nc.Close()
