@@ -200,6 +200,11 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, late(err)
 }
 
+// Close ends reads, too, which a stream's own leaves to its other end.
+func (c *conn) Close() error {
+	return errors.Join(c.Stream.SetReadDeadline(time.Unix(1, 0)), c.Stream.Close())
+}
+
 func (c *conn) Write(b []byte) (int, error) {
 	n, err := c.Stream.Write(b)
 	return n, late(err)
