@@ -15,8 +15,10 @@ type Kernel struct {
 	transpose func(dst *float32, to int, src *float32, from int, n int)
 	// gather copies n rows of 16 consecutive floats, from apart, to rows that are to apart.
 	gather func(dst *float32, to int, src *float32, from int, n int)
-	// decode writes the values of n, a multiple of 16, codes that share a scale.
-	decode func(dst *float32, codes *byte, n int, scale float32)
+	// decode writes the values of n, a multiple of 16, codes that share a scale, each 16 to apart.
+	decode func(dst *float32, to int, codes *byte, n int, scale float32)
+	// unpack writes the values of a panel's codes, as packWords packs them; nil: they are decoded and transposed.
+	unpack func(dst, words *float32, blocks int)
 }
 
 // Name returns "avx512", "avx2", "neon" or "go".

@@ -6,6 +6,10 @@ func (w *worker) packCodes(dst []float32, b int, cols, terms []int) {
 	n, by := run(cols)
 	even, step := run(terms)
 	switch {
+	case w.kernel.unpack != nil && n == panel && step == 1 && even == len(terms) && even%nf4Block == 0 && w.p.NF4.Block == nf4Block &&
+		by%nf4Block == 0 && (b+cols[0]+terms[0])%nf4Block == 0: // so do whole blocks of a column
+		w.packWords(b+cols[0]+terms[0], panel, by, even)
+		w.kernel.unpack(&dst[0], &w.decoded[0], even/nf4Block)
 	case by == 1 && n == panel: // the values of a term stand together
 		for i, t := range terms {
 			w.values(dst[i*panel:][:panel], b+cols[0]+t)
@@ -31,6 +35,29 @@ func (w *worker) packCodes(dst []float32, b int, cols, terms []int) {
 	}
 }
 
+// packCodeLines is packLines for a 4-bit tensor: it decodes a term's values of several panels at a time.
+func (w *worker) packCodeLines(b int, cols, terms []int) int {
+	n, by := run(cols)
+	if n &^= panel - 1; by != 1 || n == 0 {
+		return 0
+	}
+	q := w.p.NF4
+	codes, scales := w.bytes[q.Codes:][:(q.Len+1)/2], w.floats[q.Scales/4:]
+	for i, t := range terms {
+		at := b + cols[0] + t
+		if at%panel != 0 {
+			return 0
+		}
+		for col := 0; col < n; {
+			some := min(n-col, q.Block-(at+col)%q.Block)
+			_, _ = codes[(at+col)/2:][:some/2], w.b[(col+some-panel)*len(terms)+i*panel:][:panel]
+			w.kernel.decode(&w.b[col*len(terms)+i*panel], panel*len(terms), &codes[(at+col)/2], some, scales[(at+col)/q.Block])
+			col += some
+		}
+	}
+	return n
+}
+
 // values decodes values from the given one on.
 func (w *worker) values(dst []float32, from int) {
 	q := w.p.NF4
@@ -40,7 +67,7 @@ func (w *worker) values(dst []float32, from int) {
 		n := min(len(dst), q.Block-from%q.Block)
 		if fast := n &^ (panel - 1); from%2 == 0 && fast > 0 {
 			_ = codes[from/2+fast/2-1]
-			w.kernel.decode(&dst[0], &codes[from/2], fast, scale)
+			w.kernel.decode(&dst[0], panel, &codes[from/2], fast, scale)
 			dst, from, n = dst[fast:], from+fast, n-fast
 		}
 		for i := range n {

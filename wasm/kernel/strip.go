@@ -148,6 +148,8 @@ func (w *worker) packB(b int, cols, terms []int) {
 	from := 0
 	if w.p.NF4 == nil {
 		from = w.packLines(b, cols, terms)
+	} else {
+		from = w.packCodeLines(b, cols, terms)
 	}
 	for ; from < len(cols); from += panel {
 		dst := w.b[from*len(terms):][:panel*len(terms)]

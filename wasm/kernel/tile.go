@@ -81,11 +81,12 @@ func gatherPlain(dst *float32, to int, src *float32, from int, n int) {
 	}
 }
 
-func decodePlain(dst *float32, codes *byte, n int, scale float32) {
-	d := unsafe.Slice(dst, n)
+func decodePlain(dst *float32, to int, codes *byte, n int, scale float32) {
+	d := unsafe.Slice(dst, (n/panel-1)*to+panel)
 	for i, c := range unsafe.Slice(codes, n/2) {
-		d[2*i] = levels[c>>4] * scale
-		d[2*i+1] = levels[c&15] * scale
+		at := 2*i/panel*to + 2*i%panel
+		d[at] = levels[c>>4] * scale
+		d[at+1] = levels[c&15] * scale
 	}
 }
 

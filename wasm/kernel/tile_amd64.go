@@ -184,7 +184,12 @@ func transpose256(dst *float32, to int, src *float32, from int, n int)
 //go:noescape
 func gather256(dst *float32, to int, src *float32, from int, n int)
 
-// decode256 writes the values of n codes that share a scale, n a multiple of 16.
+// decode256 writes the values of n codes that share a scale, n a multiple of 16, 16 at a time.
 //
 //go:noescape
-func decode256(dst *float32, codes *byte, n int, scale float32)
+func decode256(dst *float32, to int, codes *byte, n int, scale float32)
+
+// unpack256 writes the values of a panel's codes, whose scales are behind them.
+//
+//go:noescape
+func unpack256(dst *float32, words *float32, blocks int)

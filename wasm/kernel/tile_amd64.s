@@ -1397,8 +1397,8 @@ word:
 	VPERMPS      Y3, Y9, Y9
 	VBLENDVPS    Y10, Y9, Y11, Y11
 	VMULPS       Y5, Y11, Y11
-	VMULPS       Y11, Y8, Y9
-	VADDPS       Y9, Y1, Y1
+	VMULPS       Y11, Y8, Y8
+	VADDPS       Y8, Y1, Y1
 	VBROADCASTSS (DX)(SI*1), Y8
 	VPSRLD       $0x00, Y6, Y9
 	VPSLLD       $0x1c, Y6, Y10
@@ -1414,8 +1414,8 @@ word:
 	VPERMPS      Y3, Y9, Y9
 	VBLENDVPS    Y10, Y9, Y11, Y11
 	VMULPS       Y5, Y11, Y11
-	VMULPS       Y11, Y8, Y9
-	VADDPS       Y9, Y1, Y1
+	VMULPS       Y11, Y8, Y8
+	VADDPS       Y8, Y1, Y1
 	VBROADCASTSS (DX)(SI*2), Y8
 	VPSRLD       $0x0c, Y6, Y9
 	VPSLLD       $0x10, Y6, Y10
@@ -1431,8 +1431,8 @@ word:
 	VPERMPS      Y3, Y9, Y9
 	VBLENDVPS    Y10, Y9, Y11, Y11
 	VMULPS       Y5, Y11, Y11
-	VMULPS       Y11, Y8, Y9
-	VADDPS       Y9, Y1, Y1
+	VMULPS       Y11, Y8, Y8
+	VADDPS       Y8, Y1, Y1
 	VBROADCASTSS (DX)(DI*1), Y8
 	VPSRLD       $0x08, Y6, Y9
 	VPSLLD       $0x14, Y6, Y10
@@ -1448,8 +1448,8 @@ word:
 	VPERMPS      Y3, Y9, Y9
 	VBLENDVPS    Y10, Y9, Y11, Y11
 	VMULPS       Y5, Y11, Y11
-	VMULPS       Y11, Y8, Y9
-	VADDPS       Y9, Y1, Y1
+	VMULPS       Y11, Y8, Y8
+	VADDPS       Y8, Y1, Y1
 	VBROADCASTSS (R8), Y8
 	VPSRLD       $0x14, Y6, Y9
 	VPSLLD       $0x08, Y6, Y10
@@ -1465,8 +1465,8 @@ word:
 	VPERMPS      Y3, Y9, Y9
 	VBLENDVPS    Y10, Y9, Y11, Y11
 	VMULPS       Y5, Y11, Y11
-	VMULPS       Y11, Y8, Y9
-	VADDPS       Y9, Y1, Y1
+	VMULPS       Y11, Y8, Y8
+	VADDPS       Y8, Y1, Y1
 	VBROADCASTSS (R8)(SI*1), Y8
 	VPSRLD       $0x10, Y6, Y9
 	VPSLLD       $0x0c, Y6, Y10
@@ -1482,8 +1482,8 @@ word:
 	VPERMPS      Y3, Y9, Y9
 	VBLENDVPS    Y10, Y9, Y11, Y11
 	VMULPS       Y5, Y11, Y11
-	VMULPS       Y11, Y8, Y9
-	VADDPS       Y9, Y1, Y1
+	VMULPS       Y11, Y8, Y8
+	VADDPS       Y8, Y1, Y1
 	VBROADCASTSS (R8)(SI*2), Y8
 	VPSRLD       $0x1c, Y6, Y9
 	VPSLLD       $0x00, Y6, Y10
@@ -1499,8 +1499,8 @@ word:
 	VPERMPS      Y3, Y9, Y9
 	VBLENDVPS    Y10, Y9, Y11, Y11
 	VMULPS       Y5, Y11, Y11
-	VMULPS       Y11, Y8, Y9
-	VADDPS       Y9, Y1, Y1
+	VMULPS       Y11, Y8, Y8
+	VADDPS       Y8, Y1, Y1
 	VBROADCASTSS (R8)(DI*1), Y8
 	VPSRLD       $0x18, Y6, Y9
 	VPSLLD       $0x04, Y6, Y6
@@ -1508,8 +1508,8 @@ word:
 	VPERMPS      Y3, Y9, Y9
 	VBLENDVPS    Y6, Y9, Y10, Y10
 	VMULPS       Y4, Y10, Y10
-	VMULPS       Y10, Y8, Y9
-	VADDPS       Y9, Y0, Y0
+	VMULPS       Y10, Y8, Y6
+	VADDPS       Y6, Y0, Y0
 	VPSRLD       $0x18, Y7, Y6
 	VPSLLD       $0x04, Y7, Y7
 	VPERMPS      Y2, Y6, Y9
@@ -3018,22 +3018,24 @@ row:
 	VZEROUPPER
 	RET
 
-// func decode256(dst *float32, codes *byte, n int, scale float32)
+// func decode256(dst *float32, to int, codes *byte, n int, scale float32)
 // Requires: AVX, AVX2
-TEXT ·decode256(SB), NOSPLIT, $0-28
+TEXT ·decode256(SB), NOSPLIT, $0-36
 	LEAQ         ·levels+0(SB), AX
 	VMOVUPS      (AX), Y0
 	VMOVUPS      32(AX), Y1
-	VBROADCASTSS scale+24(FP), Y2
+	VBROADCASTSS scale+32(FP), Y2
 	MOVL         $0x0f0f0f0f, AX
 	VMOVD        AX, X3
 	VPBROADCASTD X3, X3
 	MOVQ         dst+0(FP), AX
-	MOVQ         codes+8(FP), CX
-	MOVQ         n+16(FP), DX
+	MOVQ         to+8(FP), CX
+	SHLQ         $0x02, CX
+	MOVQ         codes+16(FP), DX
+	MOVQ         n+24(FP), BX
 
 sixteen:
-	VMOVQ      (CX), X4
+	VMOVQ      (DX), X4
 	VPSRLD     $0x04, X4, X5
 	VPAND      X3, X4, X4
 	VPAND      X3, X5, X5
@@ -3053,9 +3055,152 @@ sixteen:
 	VBLENDVPS  Y4, Y6, Y5, Y5
 	VMULPS     Y2, Y5, Y5
 	VMOVUPS    Y5, 32(AX)
-	ADDQ       $0x08, CX
-	ADDQ       $0x40, AX
-	SUBQ       $0x10, DX
+	ADDQ       $0x08, DX
+	ADDQ       CX, AX
+	SUBQ       $0x10, BX
 	JNZ        sixteen
+	VZEROUPPER
+	RET
+
+// func unpack256(dst *float32, words *float32, blocks int)
+// Requires: AVX, AVX2
+TEXT ·unpack256(SB), NOSPLIT, $0-24
+	MOVQ    dst+0(FP), AX
+	MOVQ    words+8(FP), CX
+	MOVQ    blocks+16(FP), DX
+	LEAQ    ·levels+0(SB), BX
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+	MOVQ    DX, BX
+	SHLQ    $0x09, BX
+	ADDQ    CX, BX
+
+block:
+	VMOVUPS (BX), Y2
+	VMOVUPS 32(BX), Y3
+	ADDQ    $0x40, BX
+	MOVQ    $+8, SI
+
+word:
+	VMOVDQU   (CX), Y4
+	VMOVDQU   32(CX), Y5
+	VPSRLD    $0x04, Y4, Y6
+	VPSLLD    $0x18, Y4, Y7
+	VPERMPS   Y0, Y6, Y8
+	VPERMPS   Y1, Y6, Y6
+	VBLENDVPS Y7, Y6, Y8, Y8
+	VMULPS    Y2, Y8, Y8
+	VMOVUPS   Y8, (AX)
+	VPSRLD    $0x04, Y5, Y6
+	VPSLLD    $0x18, Y5, Y7
+	VPERMPS   Y0, Y6, Y8
+	VPERMPS   Y1, Y6, Y6
+	VBLENDVPS Y7, Y6, Y8, Y8
+	VMULPS    Y3, Y8, Y8
+	VMOVUPS   Y8, 32(AX)
+	VPSRLD    $0x00, Y4, Y6
+	VPSLLD    $0x1c, Y4, Y7
+	VPERMPS   Y0, Y6, Y8
+	VPERMPS   Y1, Y6, Y6
+	VBLENDVPS Y7, Y6, Y8, Y8
+	VMULPS    Y2, Y8, Y8
+	VMOVUPS   Y8, 64(AX)
+	VPSRLD    $0x00, Y5, Y6
+	VPSLLD    $0x1c, Y5, Y7
+	VPERMPS   Y0, Y6, Y8
+	VPERMPS   Y1, Y6, Y6
+	VBLENDVPS Y7, Y6, Y8, Y8
+	VMULPS    Y3, Y8, Y8
+	VMOVUPS   Y8, 96(AX)
+	VPSRLD    $0x0c, Y4, Y6
+	VPSLLD    $0x10, Y4, Y7
+	VPERMPS   Y0, Y6, Y8
+	VPERMPS   Y1, Y6, Y6
+	VBLENDVPS Y7, Y6, Y8, Y8
+	VMULPS    Y2, Y8, Y8
+	VMOVUPS   Y8, 128(AX)
+	VPSRLD    $0x0c, Y5, Y6
+	VPSLLD    $0x10, Y5, Y7
+	VPERMPS   Y0, Y6, Y8
+	VPERMPS   Y1, Y6, Y6
+	VBLENDVPS Y7, Y6, Y8, Y8
+	VMULPS    Y3, Y8, Y8
+	VMOVUPS   Y8, 160(AX)
+	VPSRLD    $0x08, Y4, Y6
+	VPSLLD    $0x14, Y4, Y7
+	VPERMPS   Y0, Y6, Y8
+	VPERMPS   Y1, Y6, Y6
+	VBLENDVPS Y7, Y6, Y8, Y8
+	VMULPS    Y2, Y8, Y8
+	VMOVUPS   Y8, 192(AX)
+	VPSRLD    $0x08, Y5, Y6
+	VPSLLD    $0x14, Y5, Y7
+	VPERMPS   Y0, Y6, Y8
+	VPERMPS   Y1, Y6, Y6
+	VBLENDVPS Y7, Y6, Y8, Y8
+	VMULPS    Y3, Y8, Y8
+	VMOVUPS   Y8, 224(AX)
+	VPSRLD    $0x14, Y4, Y6
+	VPSLLD    $0x08, Y4, Y7
+	VPERMPS   Y0, Y6, Y8
+	VPERMPS   Y1, Y6, Y6
+	VBLENDVPS Y7, Y6, Y8, Y8
+	VMULPS    Y2, Y8, Y8
+	VMOVUPS   Y8, 256(AX)
+	VPSRLD    $0x14, Y5, Y6
+	VPSLLD    $0x08, Y5, Y7
+	VPERMPS   Y0, Y6, Y8
+	VPERMPS   Y1, Y6, Y6
+	VBLENDVPS Y7, Y6, Y8, Y8
+	VMULPS    Y3, Y8, Y8
+	VMOVUPS   Y8, 288(AX)
+	VPSRLD    $0x10, Y4, Y6
+	VPSLLD    $0x0c, Y4, Y7
+	VPERMPS   Y0, Y6, Y8
+	VPERMPS   Y1, Y6, Y6
+	VBLENDVPS Y7, Y6, Y8, Y8
+	VMULPS    Y2, Y8, Y8
+	VMOVUPS   Y8, 320(AX)
+	VPSRLD    $0x10, Y5, Y6
+	VPSLLD    $0x0c, Y5, Y7
+	VPERMPS   Y0, Y6, Y8
+	VPERMPS   Y1, Y6, Y6
+	VBLENDVPS Y7, Y6, Y8, Y8
+	VMULPS    Y3, Y8, Y8
+	VMOVUPS   Y8, 352(AX)
+	VPSRLD    $0x1c, Y4, Y6
+	VPSLLD    $0x00, Y4, Y7
+	VPERMPS   Y0, Y6, Y8
+	VPERMPS   Y1, Y6, Y6
+	VBLENDVPS Y7, Y6, Y8, Y8
+	VMULPS    Y2, Y8, Y8
+	VMOVUPS   Y8, 384(AX)
+	VPSRLD    $0x1c, Y5, Y6
+	VPSLLD    $0x00, Y5, Y7
+	VPERMPS   Y0, Y6, Y8
+	VPERMPS   Y1, Y6, Y6
+	VBLENDVPS Y7, Y6, Y8, Y8
+	VMULPS    Y3, Y8, Y8
+	VMOVUPS   Y8, 416(AX)
+	VPSRLD    $0x18, Y4, Y6
+	VPSLLD    $0x04, Y4, Y4
+	VPERMPS   Y0, Y6, Y7
+	VPERMPS   Y1, Y6, Y6
+	VBLENDVPS Y4, Y6, Y7, Y7
+	VMULPS    Y2, Y7, Y7
+	VMOVUPS   Y7, 448(AX)
+	VPSRLD    $0x18, Y5, Y4
+	VPSLLD    $0x04, Y5, Y5
+	VPERMPS   Y0, Y4, Y6
+	VPERMPS   Y1, Y4, Y4
+	VBLENDVPS Y5, Y4, Y6, Y6
+	VMULPS    Y3, Y6, Y6
+	VMOVUPS   Y6, 480(AX)
+	ADDQ      $0x40, CX
+	ADDQ      $+512, AX
+	DECQ      SI
+	JNZ       word
+	DECQ      DX
+	JNZ       block
 	VZEROUPPER
 	RET

@@ -48,16 +48,8 @@ func codes256(how arithmetic) {
 	for i := range 8 {
 		x := YMM()
 		VBROADCASTSS(a.at(i, 0), x)
-		at := 8*(i/2) + 4*(1-i%2) // a byte's first value is in its high half
 		for h := range word {
-			code, sign, lo, hi := YMM(), YMM(), YMM(), YMM()
-			VPSRLD(Imm(uint64(at)), word[h], code) // of whose lanes a look-up sees three bits
-			VPSLLD(Imm(uint64(28-at)), word[h], sign)
-			VPERMPS(low, code, lo)
-			VPERMPS(high, code, hi)
-			VBLENDVPS(sign, hi, lo, lo)
-			VMULPS(scale[h], lo, lo)
-			how.add(x, lo, sum[h], hi)
+			how.add(x, value(i, word[h], low, high, scale[h]), sum[h], YMM())
 		}
 	}
 	a.move(step)
@@ -70,6 +62,55 @@ func codes256(how arithmetic) {
 		VMOVDQU(Mem{Base: mask, Disp: 32 * h}, lanes[h])
 		VMASKMOVPS(sum[h], lanes[h], Mem{Base: c, Disp: 32 * h})
 	}
+	VZEROUPPER()
+	RET()
+}
+
+// value is what the i-th codes of words stand for.
+func value(i int, word, low, high, scale VecVirtual) VecVirtual {
+	at := 8*(i/2) + 4*(1-i%2) // a byte's first value is in its high half
+	code, sign, lo, hi := YMM(), YMM(), YMM(), YMM()
+	VPSRLD(Imm(uint64(at)), word, code) // of whose lanes a look-up sees three bits
+	VPSLLD(Imm(uint64(28-at)), word, sign)
+	VPERMPS(low, code, lo)
+	VPERMPS(high, code, hi)
+	VBLENDVPS(sign, hi, lo, lo)
+	VMULPS(scale, lo, lo)
+	return lo
+}
+
+// unpack writes a panel's values.
+func unpack() {
+	TEXT("unpack256", NOSPLIT, "func(dst *float32, words *float32, blocks int)")
+	Pragma("noescape")
+	Doc("unpack256 writes the values of a panel's codes, whose scales are behind them.")
+	dst, b, k := Load(Param("dst"), GP64()), Load(Param("words"), GP64()), Load(Param("blocks"), GP64())
+	low, high := levels()
+	scale, word, scales, words := [2]VecVirtual{YMM(), YMM()}, [2]VecVirtual{YMM(), YMM()}, GP64(), GP64()
+	MOVQ(k, scales)
+	SHLQ(Imm(9), scales) // 8 words of 16 columns a block
+	ADDQ(b, scales)
+	Label("block")
+	for h := range scale {
+		VMOVUPS(Mem{Base: scales, Disp: 32 * h}, scale[h])
+	}
+	ADDQ(Imm(64), scales)
+	MOVQ(I32(8), words)
+	Label("word")
+	for h := range word {
+		VMOVDQU(Mem{Base: b, Disp: 32 * h}, word[h])
+	}
+	for i := range 8 {
+		for h := range word {
+			VMOVUPS(value(i, word[h], low, high, scale[h]), Mem{Base: dst, Disp: 64*i + 32*h})
+		}
+	}
+	ADDQ(Imm(64), b)
+	ADDQ(I32(512), dst)
+	DECQ(words)
+	JNZ(LabelRef("word"))
+	DECQ(k)
+	JNZ(LabelRef("block"))
 	VZEROUPPER()
 	RET()
 }

@@ -41,6 +41,7 @@ func main() {
 	transpose()
 	gather()
 	decode()
+	unpack()
 	Generate()
 }
 

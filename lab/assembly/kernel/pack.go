@@ -87,9 +87,9 @@ func gather() {
 
 // decode looks 16 codes at a time up in two registers of 8 levels each; the code's highest bit chooses between them.
 func decode() {
-	TEXT("decode256", NOSPLIT, "func(dst *float32, codes *byte, n int, scale float32)")
+	TEXT("decode256", NOSPLIT, "func(dst *float32, to int, codes *byte, n int, scale float32)")
 	Pragma("noescape")
-	Doc("decode256 writes the values of n codes that share a scale, n a multiple of 16.")
+	Doc("decode256 writes the values of n codes that share a scale, n a multiple of 16, 16 at a time.")
 	low, high := levels()
 	scale, nibble := YMM(), XMM()
 	addr, err := Param("scale").Resolve()
@@ -101,7 +101,8 @@ func decode() {
 	MOVL(U32(0x0f0f0f0f), fifteen)
 	VMOVD(fifteen, nibble)
 	VPBROADCASTD(nibble, nibble)
-	dst, codes, n := Load(Param("dst"), GP64()), Load(Param("codes"), GP64()), Load(Param("n"), GP64())
+	dst, to := Load(Param("dst"), GP64()), floats("to")
+	codes, n := Load(Param("codes"), GP64()), Load(Param("n"), GP64())
 	Label("sixteen")
 	odd, even, all := XMM(), XMM(), XMM()
 	VMOVQ(Mem{Base: codes}, odd)
@@ -123,7 +124,7 @@ func decode() {
 		}
 	}
 	ADDQ(Imm(8), codes)
-	ADDQ(Imm(64), dst)
+	ADDQ(to, dst)
 	SUBQ(Imm(16), n)
 	JNZ(LabelRef("sixteen"))
 	VZEROUPPER()
