@@ -149,6 +149,7 @@ func (h *house) RoundTrip(r *http.Request) (*http.Response, error) {
 	h.mu.Unlock()
 	w := httptest.NewRecorder()
 	if ok {
+		w.Header().Set("ETag", `"`+strings.TrimPrefix(r.URL.Path, wire.BlobPath)+`"`)
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 	} else {
 		http.NotFound(w, r)
