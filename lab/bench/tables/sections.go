@@ -33,10 +33,14 @@ adds it, and an NF4 program's weights decoded. Random weights: a step's time doe
 program asks for, its weights within, and the resident memory of the process that ran a step.
 **Measured at a load of 30 and more**, on a processor without AVX-512 (an AMD EPYC of 512 kB of second cache), of which
 other work took most of caches and memory: a row's ratio changed by a tenth from turn to turn. Not measured so far: what
-the list of decoders.sh has and the table has not. In a run of one turn and one step (same day and
-load) Qwen2.5-0.5B's shape in NF4 over 128 tokens took 1.40 of PyTorch's time exact and 1.17 fused (goals 1.6 and 1.0),
-in 487 MB (goal 1,100); Chromium took 2,690 ms of processor time for a step of 128 tokens of SmolLM2's shape, exact,
-where the native program took 1,501: 1.79 (goal 2.5; ` + "`lab/bench/browser/step.mjs`" + ` of smollm2-full-b1-s128).`},
+the list of decoders.sh has, and neither the table nor this has. In shorter runs of the same script's steps (same day
+and processor, loads of 12 to 28, engines by turns, the least step) fused programs took, beside the faster PyTorch:
+Qwen2.5-0.5B's shape in NF4 over 128 tokens 4,100 of 4,036 ms (1.02, goal 1.0; 4,653 before panels in 4 bits were
+decoded from words), in 479 MB (goal 1,100), exact 1.40 before that (goal 1.6); SmolLM2's over 256 tokens on two cores
+2,800 of 3,195 (0.88, goal 1.0); 12 x 768 over 2 x 128 tokens 1,354 of 1,544 (0.88, goal 0.85); MiniLM's 770 of 857
+(0.90, goal 0.85); T5-small's 2,093 of 1,987 (1.05, goal 0.9). Chromium took 2,690 ms of processor time for a step of
+128 tokens of SmolLM2's shape, exact, where the native program took 1,501: 1.79 (goal 2.5;
+` + "`lab/bench/browser/step.mjs`" + ` of smollm2-full-b1-s128).`},
 	{name: "compiler", title: "Compiler and sandbox", benchtime: "100x", about: `
 What stands around a step: compiling it, proving that it ends, and what that proof costs in a loop (the compiler
 emits static loops only).`, rows: []row{
