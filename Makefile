@@ -67,6 +67,9 @@ lint: ## gofmt, go vet, staticcheck, vanishing errors, go.mod tidiness; govulnch
 	elif echo "$$out" | grep -qiE 'dial|lookup|fetch|forbidden|403|no such host|connection'; then echo "govulncheck: database not reachable, skipped"; \
 	else echo "$$out"; exit 1; fi
 
+soak: build ## Kill gateways, owners, database and NATS under 500 devices' rounds for FOR (1h), one every KILL (5m)
+	$(GO) run -C lab ./bench/gateways -for $(or $(FOR),1h) -kill $(or $(KILL),5m) -devices $(or $(DEVICES),500)
+
 bench: build ## Run the benchmarks and the comparisons with peers, and write docs/BENCHMARKS.md (long; ONLY=secagg,quant for some)
 	$(GO) run -C lab ./bench/tables -only '$(ONLY)'
 
@@ -111,4 +114,4 @@ reference: ## Write the npm package's reference (TypeDoc) to dist/edge-reference
 clean: ## Remove what was built
 	rm -rf bin dist starling-demo && git clean -qfdX web/dist
 
-.PHONY: help build edge demo test race arm64 stress fuzz mutants lint bench generate base documents commands man web reference clean interop xla reproduction release same
+.PHONY: help build edge demo test race arm64 stress fuzz mutants lint soak bench generate base documents commands man web reference clean interop xla reproduction release same

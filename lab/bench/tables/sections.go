@@ -95,6 +95,14 @@ coordinator. Where devices train, their work is longer and the ratio nearer to 1
 200 real devices over sockets, of which a fifth leaves and comes back in every period, while the coordinator is killed
 (SIGKILL) every five minutes. It fails where a device ends, a round does not end, a ledger entry is missing or memory
 grows.`},
+	{name: "gateways", title: "Gateways and owners that are killed", long: true, raw: true,
+		script: []string{"go", "run", "-C", "lab", "./bench/gateways", "-for", "10m", "-devices", "500", "-drop", "0.2", "-kill", "1m"}, about: `
+500 light devices by three gateways over NATS to one of two owners of one PostgreSQL database, every part a process of
+its own; a fifth of the devices leaves in each round and comes back, and one part after another is killed (SIGKILL) or
+restarted: owner, gateway, owner, database, gateway, NATS. It fails where no round ends for two minutes, one that was
+begun has not ended, one is charged twice, the job's ledger and the fleet's do not verify or agree, a device is sent
+away, or memory grows by a third. ` + "`make soak`" + ` is an
+hour of it, with a kill every five minutes; ten minutes with one every minute are recorded.`},
 	{name: "quant", title: "Quantization", script: []string{"lab/bench/quant/run.sh"}, about: `
 d = 135,176, one core, and bitsandbytes' NF4 on the CPU (one thread) in the same run; the goldens are recomputed with
 it. Not measured: arm64 (plain Go there). Bytes on the wire are in [BANDWIDTH.md](BANDWIDTH.md).`},
