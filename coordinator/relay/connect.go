@@ -39,7 +39,8 @@ func Connect(a Access, name string, log *slog.Logger) (*nats.Conn, error) {
 		return nil, errors.New("relay: a client certificate needs its key, and a key its certificate")
 	}
 	options := []nats.Option{nats.Name("starling " + name), nats.MaxReconnects(-1), nats.ReconnectWait(beat / 2), nats.Timeout(opening),
-		nats.IgnoreAuthErrorAbort(), // a server may start before it knows who may do what
+		// A server may start before it knows who may do what, and a file of credentials is renewed.
+		nats.IgnoreAuthErrorAbort(),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log.Warn("NATS", "error", err) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {

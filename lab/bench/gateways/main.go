@@ -51,7 +51,13 @@ func soak(ctx context.Context, o options) (err error) {
 	if o.dir, err = os.MkdirTemp("", "starling-gateways"); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(o.dir)) }()
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%w (logs of all parts: %s)", err, o.dir)
+			return
+		}
+		err = os.RemoveAll(o.dir)
+	}()
 	d, err := deploy(o)
 	if d != nil {
 		defer func() { err = errors.Join(err, d.end()) }()
