@@ -35,7 +35,7 @@ func main() {
 	flag.Float64Var(&o.drop, "drop", 0.2, "chance that a device leaves in a round, and comes back")
 	flag.DurationVar(&o.lasts, "for", time.Hour, "how long")
 	flag.DurationVar(&o.kill, "kill", 5*time.Minute, "time between two kills")
-	flag.DurationVar(&o.stall, "stall", 2*time.Minute, "fail where no round ends for so long")
+	flag.DurationVar(&o.stall, "stall", 5*time.Minute, "fail where no round ends for so long")
 	flag.StringVar(&o.binary, "binary", "../bin/starling", "the program of the laboratory")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

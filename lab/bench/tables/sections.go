@@ -99,7 +99,7 @@ grows.`},
 		script: []string{"go", "run", "-C", "lab", "./bench/gateways", "-for", "10m", "-devices", "500", "-drop", "0.2", "-kill", "1m"}, about: `
 500 light devices by three gateways over NATS to one of two owners of one PostgreSQL database, every part a process of
 its own; a fifth of the devices leaves in each round and comes back, and one part after another is killed (SIGKILL) or
-restarted: owner, gateway, owner, database, gateway, NATS. It fails where no round ends for two minutes, one that was
+restarted: owner, gateway, owner, database, gateway, NATS. It fails where no round ends for five minutes, one that was
 begun has not ended, one is charged twice, the job's ledger and the fleet's do not verify or agree, a device is sent
 away, or memory grows by a third. ` + "`make soak`" + ` is an
 hour of it, with a kill every five minutes; ten minutes with one every minute are recorded.`},
