@@ -103,6 +103,9 @@ restarted: owner, gateway, owner, database, gateway, NATS. It fails where no rou
 begun has not ended, one is charged twice, the job's ledger and the fleet's do not verify or agree, a device is sent
 away, or memory grows by a third. ` + "`make soak`" + ` is an
 hour of it, with a kill every five minutes; ten minutes with one every minute are recorded.`},
+	{name: "waiting", title: "Connections that wait, over gateways", long: true, script: []string{"lab/bench/gateways/idle.sh", "5000"}, about: `
+5,000 light devices, half of them by each of two gateways, over NATS to one coordinator that ends their TLS and waits
+for more; each process alone, and its processor time over half a minute in which every device is pinged.`},
 	{name: "quant", title: "Quantization", script: []string{"lab/bench/quant/run.sh"}, about: `
 d = 135,176, one core, and bitsandbytes' NF4 on the CPU (one thread) in the same run; the goldens are recomputed with
 it. Not measured: arm64 (plain Go there). Bytes on the wire are in [BANDWIDTH.md](BANDWIDTH.md).`},
