@@ -21,7 +21,7 @@ rounds: 2
 adapter: {rank_min: 1, rank_max: 2}
 cohort: {population: $((2 * devices)), floor: 3, max_connected: $((2 * devices))}
 shard: {size: 16, floor: 3, corrupt: 0, breach_bits: 0}
-privacy: {simulated_population: 1000000, simulated_cohort: 10000}
+privacy: {noise_multiplier: 0.001, epsilon: 1.0e+15}
 JOB
 nats=127.0.0.1:43110 one=127.0.0.1:43111 two=127.0.0.1:43112 health=127.0.0.1:43113 health2=127.0.0.1:43114
 "$tmp/nats" -a 127.0.0.1 -p 43110 >/dev/null 2>&1 & pids="$! $pids" broker=$!
@@ -30,7 +30,10 @@ sleep 1
 owner=$! pids="$! $pids"
 "$tmp/starling" gateway --nats nats://$nats --name one --listen $one --health $health 2>/dev/null & first=$! pids="$! $pids"
 "$tmp/starling" gateway --nats nats://$nats --name two --listen $two --health $health2 2>/dev/null & second=$! pids="$! $pids"
-until grep -q 'join with' "$tmp/serve.log"; do sleep 1; done
+until grep -q 'join with' "$tmp/serve.log"; do
+	kill -0 $owner || { cat "$tmp/serve.log"; exit 1; }
+	sleep 1
+done
 sed -n 's/^join with: starling join \(starling2_[^ ]*\).*/\1/p' "$tmp/serve.log" >"$tmp/token"
 "$tmp/starling" loadtest "@$tmp/token" --devices "$devices" --by $one --by $two --for 30m >/dev/null 2>&1 & pids="$! $pids"
 joined() { for at in $health $health2; do curl -s "http://$at/metrics" | sed -n 's/^starling_gateway_connections //p'; done | awk '{ n += $1 } END { print n + 0 }'; }
