@@ -61,7 +61,7 @@ function paint(jobs: JobLine[], spent: Spending): void {
   show("jobs-empty", jobs.length === 0);
   const at = document.activeElement?.getAttribute("aria-label"), rows = byId("job-rows"), within = rows.contains(document.activeElement);
   rows.replaceChildren(...jobs.map(row));
-  if (within) ([...rows.querySelectorAll("button")].find((b) => b.getAttribute("aria-label") === at) ?? byId("jobs")).focus(); // what was done is not offered again
+  if (within) refocus(at);
   const totals = spent.totals ?? [];
   show("spent", totals.length > 0);
   show("spent-empty", totals.length === 0);
@@ -72,9 +72,15 @@ function paint(jobs: JobLine[], spent: Spending): void {
     : ["The fleet has no budget of its own: each job has its own alone (", flag, " gives it one)."]));
 }
 
+/** Gives the keyboard its place back where a row was made anew; what was done is not offered again. */
+function refocus(label?: string | null): void {
+  ([...byId("job-rows").querySelectorAll("button")].find((b) => b.getAttribute("aria-label") === label) ?? byId("jobs")).focus();
+}
+
 async function perform(name: string, act: string): Promise<void> {
   const question = acts[act]?.ask;
   const reason = question ? await ask({ ...question, title: question.title(name) }) : "";
+  if (!byId("job-rows").contains(document.activeElement)) refocus(`${acts[act]?.label} ${name}`); // the dialog gives it to a row that is gone
   if (reason === undefined) return;
   try {
     await call(`jobs/${encodeURIComponent(name)}/${act}`, reason);

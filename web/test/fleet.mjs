@@ -153,8 +153,8 @@ export async function shot(tab, name, options = {}) {
   if (!await tab.evaluate(() => document.getElementById("language")?.value === "en")) return;
   for (const language of await tab.$$eval("#language option", (all) => all.map((o) => o.value)).then((all) => [...all.filter((l) => l !== "en"), "en"])) {
     await tab.select("#language", language);
-    await until(language, () => tab.evaluate((l) => document.documentElement.lang === l, language));
-    if (language !== "en") await take(`-${language}`, { fullPage: true });
+    const spoken = await until(language, () => tab.evaluate((l) => document.documentElement.lang === l, language), undefined, 10_000).catch(() => false); // offline none comes
+    if (spoken && language !== "en") await take(`-${language}`, { fullPage: true });
   }
   await tab.evaluate(() => { document.documentElement.dir = "rtl"; });
   await take("-rtl", { fullPage: true });

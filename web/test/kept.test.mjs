@@ -50,7 +50,7 @@ for (const name of names) {
 }
 
 test("a page that may store nothing takes part, and says what it forgets", { timeout: 300_000 }, async (t) => {
-  const job = await fleet(t);
+  const job = await fleet(t, { floor: 4 }); // no round is made without it
   const browser = await open(t, "chrome");
   const { tab, faults } = await openTab(browser, "about:blank");
   await tab.evaluateOnNewDocument(() => {
