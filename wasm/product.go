@@ -86,9 +86,10 @@ func (m *Manifest) checkProducts(memory declared) error {
 				len(m.Segments))
 		}
 		next = p.First + p.Count
+		when := m.Segments[p.First].When
 		for _, s := range m.Segments[p.First:next] {
-			if s.When != m.Segments[p.First].When {
-				return refuse(where, "its segments have conditions at %d and %d", m.Segments[p.First].When, s.When)
+			if s.When != when {
+				return refuse(where, "its segments have conditions at %d and %d", when, s.When)
 			}
 		}
 		if err := p.checkParts(where); err != nil {
@@ -99,6 +100,14 @@ func (m *Manifest) checkProducts(memory declared) error {
 		}
 		if err := memory.checkOperands(where, p, m.Frozen); err != nil {
 			return err
+		}
+		// Kernels, and workers with a part each, look at it once, the twin before every segment.
+		c, err := p.bytes(where, operandC, p.C)
+		if err != nil {
+			return err
+		}
+		if when != 0 && c.overlaps(span{from: uint64(when), to: uint64(when) + 1}) {
+			return refuse(where, "C has its condition in it, at %d", when)
 		}
 	}
 	return nil

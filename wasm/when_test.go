@@ -44,6 +44,12 @@ func TestConditionRefused(t *testing.T) {
 		"far out":          {toy().manifest, func(m *Manifest) { m.Segments[1].When = 1<<32 - 1 }, "s1: its condition at 4294967295"},
 		"of preparing":     {toy().manifest, func(m *Manifest) { m.Prepare[0].When = m.Arena.Offset }, "only a step's have"},
 		"within a product": {partGEMM().manifest, func(m *Manifest) { m.Segments[m.Products[0].First].When = m.Arena.Offset + 1 }, "conditions at"},
+		"in a product's result": {partGEMM().manifest, func(m *Manifest) {
+			m.Products[0].C = m.Arena.Offset
+			for i := range m.Segments { // the second row's segment would be skipped where kernels compute both at once
+				m.Segments[i].When = m.Arena.Offset + 3
+			}
+		}, "C has its condition"},
 	} {
 		c.change(c.of)
 		if _, err := c.of.Encode(); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), c.want) {
