@@ -89,7 +89,9 @@ func (l *Listener) asked(m *nats.Msg) {
 	}
 	p, err := newPipe(l.nc, upPrefix+gateway+"."+l.id+"."+link, downPrefix+gateway+"."+link)
 	if err == nil {
-		err = p.tell(kindRead, 0) // the gateway may send
+		if err = p.tell(kindRead, 0); err != nil { // the gateway may send
+			shut(p)
+		}
 	}
 	if err != nil {
 		l.log.Warn("a gateway gets no link", "gateway", gateway, "error", err)

@@ -82,7 +82,7 @@ func (g *adapted) adapt(adapter []float32, rank int, programs ...*program) error
 	for _, b := range g.values {
 		_ = b.Finalize()
 	}
-	g.values = map[string]compute.Buffer{}
+	g.values, g.rank = map[string]compute.Buffer{}, -1 // until all are here
 	for _, p := range programs {
 		for _, param := range p.params {
 			v, ok := merged[param.Name]

@@ -43,7 +43,7 @@ func conditions(g *ir.Graph, live []bool) map[*ir.Node]*ir.Node {
 
 // wantedBy is the boolean under which u wants n, or nil where it always does.
 func wantedBy(n, u *ir.Node, under map[*ir.Node]*ir.Node) *ir.Node {
-	if u.Op != ir.Select || u.In[1] != n || u.In[2] == n {
+	if u.Op != ir.Select || u.In[1] != n || u.In[2] == n || u.In[0] == n {
 		return under[u]
 	}
 	c := u.In[0]
