@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/audio"
+	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 )
@@ -41,6 +42,7 @@ func TestARecordingsBaseLearns(t *testing.T) {
 		c.HiddenSize, c.IntermediateSize, c.NumHiddenLayers, c.NumAttentionHeads = 16, 32, 1, 2
 		c.Speech.Width, c.Speech.Groups, c.Speech.Positions, c.Speech.Projector = model.Convolutions{8, 8, 8}, 2, 4, 8
 		s.Sequence, s.Batch, s.Steps, s.LearningRate, s.path, s.format, s.Seed = 6, 8, 120, 1e-2, dir, model.F32, seed
+		s.Backend = engine.New().Backend
 		var first, last float64
 		b, err := makeHeardBase(t.Context(), s, nn.Progress(func(step int, loss float32) {
 			if step <= 5 {
