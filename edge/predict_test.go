@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	_ "github.com/gomlx/compute/gobackend" // the reference
+
 	"github.com/starling-fl/starling/audio"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"

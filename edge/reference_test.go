@@ -12,8 +12,6 @@ import (
 	"slices"
 	"testing"
 
-	_ "github.com/gomlx/compute/gobackend" // the reference
-
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"

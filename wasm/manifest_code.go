@@ -37,21 +37,25 @@ func (s Segment) MarshalCBOR() ([]byte, error) {
 	if s.When != 0 {
 		list = append(list, s.When)
 	}
-	return manifestEnc.Marshal(list)
+	b, err := manifestEnc.Marshal(list)
+	if err != nil {
+		return nil, fmt.Errorf("a segment: %w", err)
+	}
+	return b, nil
 }
 
 // UnmarshalCBOR reads what MarshalCBOR writes.
 func (s *Segment) UnmarshalCBOR(data []byte) error {
 	var list []cbor.RawMessage
 	if err := manifestDec.Unmarshal(data, &list); err != nil {
-		return err
+		return fmt.Errorf("a segment: %w", err)
 	}
 	if len(list) != 2 && len(list) != 3 {
 		return fmt.Errorf("a segment of %d elements, want 2 or 3", len(list))
 	}
 	for i, to := range []any{&s.Name, &s.FLOPs, &s.When}[:len(list)] {
 		if err := manifestDec.Unmarshal(list[i], to); err != nil {
-			return err
+			return fmt.Errorf("a segment's element %d: %w", i, err)
 		}
 	}
 	return nil
