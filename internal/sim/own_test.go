@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/quant"
@@ -28,6 +29,7 @@ func TestOwnNoiseUnderDropouts(t *testing.T) {
 			j.Cohort.Floor, j.Cohort.MaxAbandoned, j.Shard.Size = floor, 1, 6
 			j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 0, 0
 			j.Privacy.Noise, j.Privacy.NoiseMultiplier, j.Privacy.Epsilon = "devices", z, 50
+			j.Deadlines.Gather, j.Deadlines.Reconnect = 2*time.Second, 500*time.Millisecond // who vanishes is waited for
 			cfg.Faults = map[int]Fault{}
 			for i := range gone {
 				cfg.Faults[i] = Fault{Version: 1, Turn: turn, Kind: Vanish}

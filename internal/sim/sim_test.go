@@ -61,8 +61,8 @@ func config(t testing.TB, n int) Config {
 	j.Shard = job.Shard{Size: 32, Floor: 3}
 	j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 10_000_000, 100_000
 	j.Wire.Uplink = "fixed16"
-	j.Privacy.ClipNorm, j.Privacy.NoiseMultiplier = 1, 3 // leaves budget for a round that is charged
-	j.Deadlines.Gather, j.Deadlines.Reconnect = 2*time.Second, 500*time.Millisecond
+	j.Privacy.ClipNorm, j.Privacy.NoiseMultiplier = 1, 3                      // leaves budget for a round that is charged
+	j.Deadlines.Gather, j.Deadlines.Reconnect = 20*time.Second, 5*time.Second // under the race detector half a second is little
 	cfg := Config{
 		Coordinator: coordinator.Config{Job: j, Dir: t.TempDir(), Base: tinyBase(t)},
 		Trainer:     constant(0.02),
