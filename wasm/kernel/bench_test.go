@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/nf4"
 )
 
 // BenchmarkGEMM times products on one core, in processor time: rows x columns x
@@ -55,7 +56,7 @@ func BenchmarkGEMM(b *testing.B) {
 func BenchmarkFew(b *testing.B) {
 	for _, s := range [][2]int{{1536, 576}, {576, 1536}, {49152, 576}} {
 		n, k := s[0], s[1]
-		q := &NF4{Codes: 0, Scales: n * k / 2, Len: n * k, Block: nf4Block}
+		q := &NF4{Codes: 0, Scales: n * k / 2, Len: n * k, Block: nf4.Block}
 		p := Product{NF4: q, A: q.Scales + n*k/16, Cols: []Axis{{n, 0, k, 1}}, Terms: []Axis{{k, 1, 1, 0}}}
 		p.C = p.A + 4*k
 		memory := make([]float32, p.C/4+n)

@@ -3,6 +3,8 @@ package kernel
 import (
 	"encoding/binary"
 	"unsafe"
+
+	"github.com/starling-fl/starling/nf4"
 )
 
 // To decode 4-bit columns and pack them is worth it where many rows are multiplied with them. A decoder that writes has
@@ -11,7 +13,6 @@ import (
 
 const (
 	fewRows  = 3    // at most, each of which decodes the codes anew
-	nf4Block = 64   // values that share a scale
 	perWord  = 8    // codes in 32 bits
 	maxCodes = 1024 // terms that are packed at a time
 )
@@ -19,18 +20,18 @@ const (
 // isThin says whether B is columns of whole blocks, each along memory, that few rows are multiplied with.
 func (pl *Plan) isThin() bool {
 	q := pl.p.NF4
-	if q == nil || q.Block != nf4Block || pl.rows > fewRows || pl.terms%nf4Block != 0 || pl.p.B%nf4Block != 0 {
+	if q == nil || q.Block != nf4.Block || pl.rows > fewRows || pl.terms%nf4.Block != 0 || pl.p.B%nf4.Block != 0 {
 		return false
 	}
 	for _, a := range pl.outer {
-		if a.B%nf4Block != 0 {
+		if a.B%nf4.Block != 0 {
 			return false
 		}
 	}
 	apart, even := single(pl.cols, stepB)
 	along, whole := single(pl.p.Terms, stepB)
 	_, line := single(pl.p.Terms, stepA)
-	return even && apart%nf4Block == 0 && whole && along == 1 && line
+	return even && apart%nf4.Block == 0 && whole && along == 1 && line
 }
 
 // single says by how much nested axes move an operand, where they do as one axis does.
@@ -70,7 +71,7 @@ func (w *worker) few(a, b, c, from, to int) {
 		for term := 0; term < w.terms && w.ctx.Err() == nil; term += maxCodes {
 			k := min(maxCodes, w.terms-term)
 			w.packWords(b+col*apart+term, n, apart, k)
-			t.b, t.next, t.k, t.add = &w.decoded[0], uintptr(4*panel*k/perWord), uintptr(k/nf4Block), uintptr(min(term, 1))
+			t.b, t.next, t.k, t.add = &w.decoded[0], uintptr(4*panel*k/perWord), uintptr(k/nf4.Block), uintptr(min(term, 1))
 			for row := range rows {
 				atA, atC := a+w.rowA[row]+term*along, c+w.rowC[row]+col
 				corners(w.floats, atA, (k-1)*along, 0)
@@ -87,12 +88,12 @@ func (w *worker) few(a, b, c, from, to int) {
 // the words, 16 columns of each, then the scales. Columns that there are not have what was there before.
 func (w *worker) packWords(value, n, apart, k int) {
 	q := w.p.NF4
-	codes, scales := w.bytes[q.Codes:][:(q.Len+1)/2], w.floats[q.Scales/4:][:ceil(q.Len, nf4Block)]
-	words, blocks := k/perWord, k/nf4Block
+	codes, scales := w.bytes[q.Codes:][:(q.Len+1)/2], w.floats[q.Scales/4:][:ceil(q.Len, nf4.Block)]
+	words, blocks := k/perWord, k/nf4.Block
 	to := w.decoded[panel*words:]
 	for col := 0; col < n; {
 		at := value + col*apart
-		some, their := codes[at/2:][:k/2], scales[at/nf4Block:][:blocks]
+		some, their := codes[at/2:][:k/2], scales[at/nf4.Block:][:blocks]
 		if n-col < 8 {
 			for i := range words {
 				*(*uint32)(unsafe.Pointer(&w.decoded[i*panel+col])) = binary.LittleEndian.Uint32(some[4*i:])
@@ -104,15 +105,15 @@ func (w *worker) packWords(value, n, apart, k int) {
 			continue
 		}
 		last := at + 7*apart
-		_, _ = codes[last/2:][:k/2], scales[last/nf4Block:][:blocks]
+		_, _ = codes[last/2:][:k/2], scales[last/nf4.Block:][:blocks]
 		w.kernel.transpose(&w.decoded[col], panel, (*float32)(unsafe.Pointer(&some[0])), apart/perWord, words)
 		fast := blocks &^ 7
 		if fast > 0 {
-			w.kernel.transpose(&to[col], panel, &their[0], apart/nf4Block, fast)
+			w.kernel.transpose(&to[col], panel, &their[0], apart/nf4.Block, fast)
 		}
 		for i := fast; i < blocks; i++ {
 			for c := range 8 {
-				to[i*panel+col+c] = scales[(at+c*apart)/nf4Block+i]
+				to[i*panel+col+c] = scales[(at+c*apart)/nf4.Block+i]
 			}
 		}
 		col += 8

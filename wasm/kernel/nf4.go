@@ -1,15 +1,17 @@
 package kernel
 
+import "github.com/starling-fl/starling/nf4"
+
 // packCodes packs up to 16 columns of a 4-bit tensor: it decodes runs of codes that
 // stand together, and packs those as packPanel does.
 func (w *worker) packCodes(dst []float32, b int, cols, terms []int) {
 	n, by := run(cols)
 	even, step := run(terms)
 	switch {
-	case w.kernel.unpack != nil && n == panel && step == 1 && even == len(terms) && even%nf4Block == 0 && w.p.NF4.Block == nf4Block &&
-		by%nf4Block == 0 && (b+cols[0]+terms[0])%nf4Block == 0: // so do whole blocks of a column
+	case w.kernel.unpack != nil && n == panel && step == 1 && even == len(terms) && even%nf4.Block == 0 && w.p.NF4.Block == nf4.Block &&
+		by%nf4.Block == 0 && (b+cols[0]+terms[0])%nf4.Block == 0: // so do whole blocks of a column
 		w.packWords(b+cols[0]+terms[0], panel, by, even)
-		w.kernel.unpack(&dst[0], &w.decoded[0], even/nf4Block)
+		w.kernel.unpack(&dst[0], &w.decoded[0], even/nf4.Block)
 	case by == 1 && n == panel: // the values of a term stand together
 		for i, t := range terms {
 			w.values(dst[i*panel:][:panel], b+cols[0]+t)

@@ -3068,12 +3068,12 @@ TEXT ·unpack256(SB), NOSPLIT, $0-24
 	MOVQ    dst+0(FP), AX
 	MOVQ    words+8(FP), CX
 	MOVQ    blocks+16(FP), DX
-	LEAQ    ·levels+0(SB), BX
-	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
 	MOVQ    DX, BX
 	SHLQ    $0x09, BX
 	ADDQ    CX, BX
+	LEAQ    ·levels+0(SB), SI
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
 
 block:
 	VMOVUPS (BX), Y2
@@ -3196,8 +3196,8 @@ word:
 	VBLENDVPS Y5, Y4, Y6, Y6
 	VMULPS    Y3, Y6, Y6
 	VMOVUPS   Y6, 480(AX)
-	ADDQ      $0x40, CX
 	ADDQ      $+512, AX
+	ADDQ      $0x40, CX
 	DECQ      SI
 	JNZ       word
 	DECQ      DX

@@ -32,32 +32,16 @@ func codes256(how arithmetic) {
 	SHLQ(Imm(3), step)
 	b, scales, k := field(t, fieldB), field(t, fieldNext), field(t, fieldK)
 	ADDQ(b, scales)
-	low, high := levels()
-	scale, word := [2]VecVirtual{YMM(), YMM()}, [2]VecVirtual{YMM(), YMM()}
-	words := GP64()
-	Label("block")
-	for h := range scale {
-		VMOVUPS(Mem{Base: scales, Disp: 32 * h}, scale[h])
-	}
-	ADDQ(Imm(64), scales)
-	MOVQ(I32(8), words)
-	Label("word")
-	for h := range word {
-		VMOVDQU(Mem{Base: b, Disp: 32 * h}, word[h])
-	}
-	for i := range 8 {
-		x := YMM()
-		VBROADCASTSS(a.at(i, 0), x)
-		for h := range word {
-			how.add(x, value(i, word[h], low, high, scale[h]), sum[h], YMM())
+	eachWord(b, scales, k, func(value func(i, h int) VecVirtual) {
+		for i := range 8 {
+			x := YMM()
+			VBROADCASTSS(a.at(i, 0), x)
+			for h := range sum {
+				how.add(x, value(i, h), sum[h], YMM())
+			}
 		}
-	}
-	a.move(step)
-	ADDQ(Imm(64), b)
-	DECQ(words)
-	JNZ(LabelRef("word"))
-	DECQ(k)
-	JNZ(LabelRef("block"))
+		a.move(step)
+	})
 	for h := range sum {
 		VMOVDQU(Mem{Base: mask, Disp: 32 * h}, lanes[h])
 		VMASKMOVPS(sum[h], lanes[h], Mem{Base: c, Disp: 32 * h})
@@ -85,11 +69,28 @@ func unpack() {
 	Pragma("noescape")
 	Doc("unpack256 writes the values of a panel's codes, whose scales are behind them.")
 	dst, b, k := Load(Param("dst"), GP64()), Load(Param("words"), GP64()), Load(Param("blocks"), GP64())
-	low, high := levels()
-	scale, word, scales, words := [2]VecVirtual{YMM(), YMM()}, [2]VecVirtual{YMM(), YMM()}, GP64(), GP64()
+	scales := GP64()
 	MOVQ(k, scales)
 	SHLQ(Imm(9), scales) // 8 words of 16 columns a block
 	ADDQ(b, scales)
+	eachWord(b, scales, k, func(value func(i, h int) VecVirtual) {
+		for i := range 8 {
+			for h := range 2 {
+				VMOVUPS(value(i, h), Mem{Base: dst, Disp: 64*i + 32*h})
+			}
+		}
+		ADDQ(I32(512), dst)
+	})
+	VZEROUPPER()
+	RET()
+}
+
+// eachWord goes through k blocks of a panel's words at b, whose scales are at scales; value is what the i-th codes of a word
+// stand for, in the h-th half of the panel's columns.
+func eachWord(b, scales, k Register, do func(value func(i, h int) VecVirtual)) {
+	low, high := levels()
+	scale, word := [2]VecVirtual{YMM(), YMM()}, [2]VecVirtual{YMM(), YMM()}
+	words := GP64()
 	Label("block")
 	for h := range scale {
 		VMOVUPS(Mem{Base: scales, Disp: 32 * h}, scale[h])
@@ -100,19 +101,12 @@ func unpack() {
 	for h := range word {
 		VMOVDQU(Mem{Base: b, Disp: 32 * h}, word[h])
 	}
-	for i := range 8 {
-		for h := range word {
-			VMOVUPS(value(i, word[h], low, high, scale[h]), Mem{Base: dst, Disp: 64*i + 32*h})
-		}
-	}
+	do(func(i, h int) VecVirtual { return value(i, word[h], low, high, scale[h]) })
 	ADDQ(Imm(64), b)
-	ADDQ(I32(512), dst)
 	DECQ(words)
 	JNZ(LabelRef("word"))
 	DECQ(k)
 	JNZ(LabelRef("block"))
-	VZEROUPPER()
-	RET()
 }
 
 // levels loads what the codes below 8 stand for, and what those above do.
