@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -81,7 +82,7 @@ func run(o options, log string, args ...string) (*part, error) {
 			if m := joins.FindStringSubmatch(lines.Text()); m != nil {
 				p.token = m[1]
 			}
-			p.owns = p.owns || len(lines.Text()) > 9 && lines.Text()[:9] == "listening"
+			p.owns = p.owns || strings.HasPrefix(lines.Text(), "listening")
 			p.mu.Unlock()
 		}
 	}()
@@ -195,14 +196,11 @@ func (d *deployment) strike() (what string, err error) {
 			i = 1
 		}
 		return fmt.Sprintf("owner %d killed", i), errors.Join(d.owners[i].kill(), d.own(i))
-	case 1:
-		i := d.kills / 6 % len(names)
+	case 1, 4:
+		i := (d.kills/6 + n/4) % len(names)
 		return "gateway " + names[i] + " killed", errors.Join(d.passing[i].kill(), d.pass(i))
 	case 3:
 		return "database restarted", d.database.Restart()
-	case 4:
-		i := (d.kills/6 + 1) % len(names)
-		return "gateway " + names[i] + " killed", errors.Join(d.passing[i].kill(), d.pass(i))
 	}
 	return "NATS restarted", d.broker.Restart()
 }
