@@ -47,7 +47,8 @@ coordinator/internal/timing: coordinator/round
 coordinator/jobs: coordinator coordinator/monitor coordinator/store dp job
 coordinator/monitor: coordinator/round coordinator/store dp evaluate/metric model
 coordinator/optimizer: job
-coordinator/relay:
+coordinator/natsaccess:
+coordinator/relay: coordinator/natsaccess
 coordinator/round:
 coordinator/server: coordinator coordinator/internal/... coordinator/jobs coordinator/monitor coordinator/store dp evaluate/metric internal/durable
     internal/qrcode internal/strict internal/wire log model
@@ -116,7 +117,7 @@ lab/bandwidth: coordinator dataset dp edge internal/contract internal/sim intern
     model program quant secagg task tokenizer trainer
 lab/canvas:
 lab/federation: dataset
-lab/gateways: coordinator/relay
+lab/gateways: coordinator/relay coordinator/natsaccess
 lab/cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins lab/internal/commands lab/internal/plots
 lab/internal/commands: audit/membership dataset dp edge evaluate internal/command internal/durable internal/engine
     internal/engine/plugins internal/exposure internal/fleetdata internal/progress internal/strict internal/terminal internal/wire
@@ -124,7 +125,7 @@ lab/internal/commands: audit/membership dataset dp edge evaluate internal/comman
     tokenizer wasm
 lab/internal/plots: audit internal/curve internal/palette lab/canvas
 lab/report: audit/membership audit/memorization internal/palette internal/durable internal/strict simulate lab/canvas lab/sweep
-lab/queue: audio dataset edge model quant simulate wasm
+lab/queue: audio dataset edge coordinator/natsaccess model quant simulate wasm
 lab/loadtest: internal/contract internal/wire log quant secagg
 lab/readers:
 lab/sweep: coordinator dataset dp edge internal/durable internal/strict job model simulate task

@@ -10,14 +10,14 @@ import (
 
 	"github.com/hashicorp/yamux"
 	"github.com/nats-io/nats.go"
+
+	"github.com/starling-fl/starling/coordinator/natsaccess"
 )
 
 // Access is how a part of a deployment reaches NATS, and shows who it is.
 type Access struct {
-	URL         string // may hold a name and a password
-	Credentials string // file with a JWT and its key (.creds)
-	CA          string // file with the authorities of the servers' certificates; empty: the system's
-	Cert, Key   string // files of a client's certificate
+	URL string // may hold a name and a password
+	natsaccess.Access
 }
 
 const (
@@ -35,10 +35,11 @@ func Connect(a Access, name string, log *slog.Logger) (*nats.Conn, error) {
 	if a.URL == "" {
 		return nil, errors.New("relay: no address of NATS is given")
 	}
-	if (a.Cert == "") != (a.Key == "") {
-		return nil, errors.New("relay: a client certificate needs its key, and a key its certificate")
+	options, err := a.Options()
+	if err != nil {
+		return nil, fmt.Errorf("relay: %w", err)
 	}
-	options := []nats.Option{nats.Name("starling " + name), nats.MaxReconnects(-1), nats.ReconnectWait(beat / 2), nats.Timeout(opening),
+	options = append(options, nats.Name("starling "+name), nats.MaxReconnects(-1), nats.ReconnectWait(beat/2), nats.Timeout(opening),
 		// A server may start before it knows who may do what, and a file of credentials is renewed.
 		nats.IgnoreAuthErrorAbort(),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log.Warn("NATS", "error", err) }),
@@ -47,16 +48,7 @@ func Connect(a Access, name string, log *slog.Logger) (*nats.Conn, error) {
 				log.Warn("NATS is not reached", "error", err)
 			}
 		}),
-		nats.ReconnectHandler(func(*nats.Conn) { log.Info("NATS is reached again") })}
-	if a.Credentials != "" {
-		options = append(options, nats.UserCredentials(a.Credentials))
-	}
-	if a.CA != "" {
-		options = append(options, nats.RootCAs(a.CA))
-	}
-	if a.Cert != "" {
-		options = append(options, nats.ClientCert(a.Cert, a.Key))
-	}
+		nats.ReconnectHandler(func(*nats.Conn) { log.Info("NATS is reached again") }))
 	nc, err := nats.Connect(a.URL, options...)
 	if wrong := (*url.Error)(nil); errors.As(err, &wrong) { // which has the URL, with its password
 		err = errors.New("its address is no URL; in a password, all but letters and digits is written as in %2F")

@@ -20,6 +20,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/starling-fl/starling/coordinator/natsaccess"
 	"github.com/starling-fl/starling/coordinator/relay"
 )
 
@@ -74,7 +75,7 @@ func (b *Broker) start() error {
 // Access is how the owner, or a gateway, reaches it.
 func (b *Broker) Access(name string) relay.Access {
 	u := url.URL{Scheme: "tls", User: url.UserPassword(name, b.passwords[name]), Host: b.address}
-	return relay.Access{URL: u.String(), CA: filepath.Join(b.dir, "tls.crt")}
+	return relay.Access{URL: u.String(), Access: natsaccess.Access{CA: filepath.Join(b.dir, "tls.crt")}}
 }
 
 // Stop ends it; Restart starts it again at the same address.

@@ -4,14 +4,12 @@ import (
 	"crypto/rand"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/starling-fl/starling/coordinator/natsaccess"
 )
 
 // Access is how a cluster knows us, as NATS users expect it.
-type Access struct {
-	Credentials string // .creds file of a decentralized account
-	CA          string // PEM file of the authorities that servers are signed by
-	Cert, Key   string // PEM files of a client certificate
-}
+type Access = natsaccess.Access
 
 // workerPublishes are the subjects that a worker sends to, and no others: it takes items
 // and settles them, reads the store and says which runs live, and publishes results. It

@@ -147,19 +147,11 @@ func dial(url string, a Access) (_ *Broker, given bool, err error) {
 	if b.URL, b.key, given, err = cutKey(url); err != nil {
 		return nil, given, err
 	}
-	options := []nats.Option{nats.Name("starling"), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(false), nats.Timeout(startup)}
-	if a.Credentials != "" {
-		options = append(options, nats.UserCredentials(a.Credentials))
+	options, err := a.Options()
+	if err != nil {
+		return nil, given, fmt.Errorf("queue: %w", err)
 	}
-	if a.CA != "" {
-		options = append(options, nats.RootCAs(a.CA))
-	}
-	if (a.Cert == "") != (a.Key == "") {
-		return nil, given, errors.New("queue: a client certificate needs its key, and a key its certificate")
-	}
-	if a.Cert != "" {
-		options = append(options, nats.ClientCert(a.Cert, a.Key))
-	}
+	options = append(options, nats.Name("starling"), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(false), nats.Timeout(startup))
 	if b.conn, err = nats.Connect(b.URL, options...); err != nil {
 		return nil, given, fmt.Errorf("queue: cannot reach NATS: %w", err)
 	}

@@ -13,20 +13,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/coordinator/relay"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/internal/command"
 )
-
-// natsFlags are how a part of a deployment reaches NATS but for where.
-func natsFlags(fl *pflag.FlagSet, a *relay.Access) {
-	fl.StringVar(&a.Credentials, "nats-creds", "", "file with NATS credentials (.creds)")
-	fl.StringVar(&a.CA, "nats-ca", "", "file with the authorities (PEM) of the NATS servers' certificates (default: the system's)")
-	fl.StringVar(&a.Cert, "nats-cert", "", "file with a client's certificate (PEM) for NATS")
-	fl.StringVar(&a.Key, "nats-key", "", "file with the key of --nats-cert (PEM)")
-}
 
 // listenGateways opens the devices' listener where gateways pass them on.
 func (f serveFlags) listenGateways(cert *server.Certificate, owns func() bool, log *slog.Logger) (*server.Endpoint, error) {
@@ -87,7 +78,7 @@ coordinator dies, devices dial again at once and wait for the one that takes its
 		},
 	}
 	cmd.Flags().StringVar(&f.nats.URL, "nats", "", "NATS servers, as tls://nats.example.org:4222; several with commas between")
-	natsFlags(cmd.Flags(), &f.nats)
+	f.nats.Flags(cmd.Flags())
 	cmd.Flags().StringVar(&f.name, "name", "", "the gateway's name, in the subjects that NATS lets it use; no other one has it (default: the host's name)")
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to listen on for devices")
 	cmd.Flags().StringVar(&f.health, "health", "", "address of /healthz, /readyz (200 while there is a coordinator to pass on to) and /metrics")

@@ -110,7 +110,7 @@ one fleet, until it is stopped.`,
 	cmd.Flags().DurationVar(&f.linger, "linger", 3*time.Second, "how long devices may still ask after the job's end")
 	cmd.Flags().BoolVar(&f.qr, "qr", false, "draw the join page's address as a QR code even where a terminal would not show it, or only this machine reaches it")
 	cmd.Flags().StringVar(&f.nats.URL, "nats", "", "NATS servers by which gateways (starling gateway) pass devices' connections on, in place of --listen")
-	natsFlags(cmd.Flags(), &f.nats)
+	f.nats.Flags(cmd.Flags())
 	f.log.Flags(cmd.Flags())
 	command.Settings(cmd)
 	return cmd

@@ -20,14 +20,6 @@ import (
 	"github.com/starling-fl/starling/lab/sweep"
 )
 
-// accessFlags say how a NATS cluster knows us.
-func accessFlags(fl *pflag.FlagSet, a *queue.Access) {
-	fl.StringVar(&a.Credentials, "nats-creds", "", "credentials file of the NATS account")
-	fl.StringVar(&a.CA, "nats-ca", "", "PEM file of the authorities that sign the servers' certificates")
-	fl.StringVar(&a.Cert, "nats-cert", "", "PEM file of a client certificate")
-	fl.StringVar(&a.Key, "nats-key", "", "PEM file of its key")
-}
-
 // queueFlags let a simulation use other processes.
 type queueFlags struct {
 	url, listen string
@@ -40,7 +32,7 @@ func (q *queueFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&q.url, "nats", "", "hand rounds to workers through this NATS cluster with JetStream (nats://host:port)")
 	fl.StringVar(&q.listen, "nats-listen", "", "hand rounds to workers through a server in this process, at this host:port")
 	fl.Float64Var(&q.audit, "audit", 0.02, "share of what workers send that this process computes again")
-	accessFlags(fl, &q.access)
+	q.access.Flags(fl)
 }
 
 // check holds the flags against each other; workers is --workers.
@@ -178,7 +170,7 @@ compute with the engine that the simulation computes with.`,
 	})
 	fl.IntVar(&w.Parallel, "workers", runtime.NumCPU(), "clients that train side by side")
 	fl.DurationVar(&w.AckWait, "ack-wait", 15*time.Second, "how long what a dead worker had in hand waits for another")
-	accessFlags(fl, &access)
+	access.Flags(fl)
 	choice.Add(fl)
 	command.Settings(cmd)
 	return cmd
