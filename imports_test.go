@@ -117,7 +117,7 @@ lab/bandwidth: coordinator dataset dp edge internal/contract internal/sim intern
     model program quant secagg task tokenizer trainer
 lab/canvas:
 lab/federation: dataset
-lab/gateways: coordinator/relay coordinator/natsaccess
+lab/gateways: coordinator/natsaccess coordinator/relay coordinator/store
 lab/cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins lab/internal/commands lab/internal/plots
 lab/internal/commands: audit/membership dataset dp edge evaluate internal/command internal/durable internal/engine
     internal/engine/plugins internal/exposure internal/fleetdata internal/progress internal/strict internal/terminal internal/wire

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -231,51 +230,24 @@ func (d *deployment) settled() error {
 	if out, err := exec.Command(d.o.binary, "job", "pause", "--dir", d.folder(0), "soak").CombinedOutput(); err != nil {
 		return fmt.Errorf("job pause: %w: %s", err, out)
 	}
-	var open map[uint64]int
-	var charges map[uint64]int
+	var charged, released int
+	var open []uint64
+	var faults error
 	if err := until("the last round's end", func() bool {
 		out, err := exec.Command(d.o.binary, "job", "ledger", "--json", "--dir", d.folder(1)).Output()
-		var fleets struct {
-			Entries []struct {
-				Act   string
-				Round uint64
-			}
-		}
-		if err != nil || json.Unmarshal(out, &fleets) != nil {
+		if err != nil {
 			return false
 		}
-		open, charges = map[uint64]int{}, map[uint64]int{}
-		for _, e := range fleets.Entries {
-			switch e.Act {
-			case "reserve":
-				open[e.Round]++
-			case "charge":
-				charges[e.Round]++
-				fallthrough
-			default:
-				delete(open, e.Round)
-			}
+		l, err := d.ledger()
+		if err != nil {
+			return false
 		}
-		return len(open) == 0
+		charged = len(l.Entries)
+		released, open, faults = gateways.Agree(l, out)
+		return faults == nil && len(open) == 0
 	}); err != nil {
-		return fmt.Errorf("%w: rounds %v have not ended", err, open)
+		return errors.Join(fmt.Errorf("%w: rounds %v have not ended", err, open), faults)
 	}
-	l, err := d.ledger()
-	if err != nil {
-		return err
-	}
-	seen, released := map[uint64]bool{}, 0
-	for _, e := range l.Entries {
-		if seen[e.Event.Round] || charges[e.Event.Round] != 1 {
-			return fmt.Errorf("round %d is charged twice, or %d times to the fleet", e.Event.Round, charges[e.Event.Round])
-		}
-		if seen[e.Event.Round] = true; e.Reason == "" {
-			released++
-		}
-	}
-	if len(charges) != len(seen) {
-		return fmt.Errorf("%d rounds are charged to the fleet, %d to the job", len(charges), len(seen))
-	}
-	fmt.Printf("ledgers: %d rounds charged once, %d of them released; both verify and agree; every round that was begun has ended\n", len(seen), released)
+	fmt.Printf("ledgers: %d rounds charged once, %d of them released; both verify and agree; every round that was begun has ended\n", charged, released)
 	return nil
 }

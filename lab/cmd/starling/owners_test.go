@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +21,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/postgrestest"
 	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/lab/gateways"
 	"github.com/starling-fl/starling/lab/loadtest"
 )
 
@@ -94,6 +94,105 @@ func (b *balancer) pass(from net.Conn) {
 // the owner is paused, and wakes up when another one has its place. The job ends, no round was
 // charged twice, and both kinds of ledger verify and agree.
 func TestOwnersOfOneDatabase(t *testing.T) {
+	const devices, rounds = 30, 7
+	s := newService(t, devices, rounds)
+	front, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &balancer{owners: []string{freePort(t), freePort(t)}, passed: map[net.Conn]string{}}
+	var passing sync.WaitGroup
+	go b.serve(front, &passing)
+	owner := func(i int) *process {
+		return start(t, s.binary, "serve", "--dir", s.folder(i), "--store", s.database.URL(), "--listen", b.owners[i],
+			"--url", "http://"+front.Addr().String(), "--log", "text")
+	}
+	first := owner(0)
+	token := s.submit(first)
+	second := owner(1)
+	second.await(t, "standing by")
+
+	fleet, err := loadtest.New(loadtest.Config{Devices: devices}, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(watchdog.Context(t))
+	var playing sync.WaitGroup
+	playing.Go(func() { fleet.Run(ctx) })
+	t.Cleanup(func() { stop(); playing.Wait(); front.Close(); passing.Wait() })
+	s.more("the first round")
+
+	at := time.Now()
+	if err := first.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	second.await(t, "listening on")
+	t.Logf("a killed owner was replaced after %v", time.Since(at))
+	first.end()
+	third := owner(0) // as whatever started it would
+	third.await(t, "standing by")
+	s.more("a round of the second owner")
+
+	if err := s.database.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	s.more("a round after the database's restart")
+
+	if err := second.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	b.takeOut(b.owners[1])
+	third.await(t, "listening on")
+	s.more("a round of the third owner")
+	if err := second.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.end(); err == nil || !strings.Contains(second.said(), "another coordinator has taken over") {
+		t.Errorf("who came back to find its place taken: %v\n%s", err, second.said())
+	}
+	third.await(t, `msg="job over".*state=finished`)
+	watchdog.Wait(t, "the devices' end", playing.Wait)
+
+	settled(t, s.binary, s.folder(1), s.charged(), rounds)
+	if r := fleet.Report(); r.Finished != devices {
+		t.Errorf("%+v", r)
+	}
+	if u, err := url.Parse(s.database.URL()); err != nil || strings.Contains(second.said(), u.RawQuery) {
+		t.Errorf("the database's address is in the log, %v", err)
+	}
+}
+
+// settled holds that as many rounds were released, that none was charged twice or is open, and
+// that the job's ledger and the fleet's agree.
+func settled(t *testing.T, binary, folder string, l store.Ledger, rounds int) {
+	t.Helper()
+	out, err := exec.CommandContext(watchdog.Context(t), binary, "job", "ledger", "--json", "--dir", folder).Output()
+	if err != nil {
+		t.Fatalf("the fleet's ledger: %v\n%s", err, out)
+	}
+	released, open, err := gateways.Agree(l, out)
+	if err != nil {
+		t.Error(err)
+	}
+	if released != rounds {
+		t.Errorf("%d rounds were released, want %d", released, rounds)
+	}
+	if len(open) > 0 {
+		t.Errorf("rounds %v were begun and never ended", open)
+	}
+}
+
+// service is a job whose owners hold one PostgreSQL database.
+type service struct {
+	t           *testing.T
+	database    *postgrestest.Server
+	binary, dir string
+	file        string // the job's
+}
+
+// newService starts the database, and writes the job.
+func newService(t *testing.T, devices, rounds int) *service {
+	t.Helper()
 	database, err := postgrestest.Start()
 	if errors.Is(err, postgrestest.ErrAbsent) {
 		t.Skip(err)
@@ -106,10 +205,9 @@ func TestOwnersOfOneDatabase(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	dir, binary := t.TempDir(), build(t)
-	const devices, rounds = 30, 7
-	file := filepath.Join(dir, "job.yaml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, `
+	s := &service{t: t, database: database, binary: build(t), dir: t.TempDir()}
+	s.file = filepath.Join(s.dir, "job.yaml")
+	if err := os.WriteFile(s.file, fmt.Appendf(nil, `
 name: load
 labels: [a, b]
 rounds: %d
@@ -120,139 +218,39 @@ privacy: {simulated_population: 1000000, simulated_cohort: 10000}
 `, rounds, devices), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	front, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &balancer{owners: []string{freePort(t), freePort(t)}, passed: map[net.Conn]string{}}
-	var passing sync.WaitGroup
-	go b.serve(front, &passing)
-	folder := func(i int) string { return filepath.Join(dir, fmt.Sprintf("owner%d", i)) }
-	owner := func(i int) *process {
-		return start(t, binary, "serve", "--dir", folder(i), "--store", database.URL(), "--listen", b.owners[i],
-			"--url", "http://"+front.Addr().String(), "--log", "text")
-	}
-	charged := func() (l store.Ledger) {
-		l, err := store.ReadLedger(filepath.Join(folder(0), "jobs", "load"))
-		if err != nil && !errors.Is(err, store.ErrNoStore) {
-			t.Fatal(err)
-		}
-		return l
-	}
-	// more waits until rounds have ended since.
-	more := func(what string) {
-		t.Helper()
-		was := len(charged().Entries)
-		watchdog.Wait(t, what, func() {
-			for len(charged().Entries) == was && watchdog.Context(t).Err() == nil {
-				time.Sleep(50 * time.Millisecond)
-			}
-		})
-	}
-	first := owner(0)
-	first.await(t, "listening on")
-	if out, err := exec.CommandContext(watchdog.Context(t), binary, "job", "submit", "--dir", folder(0), file).CombinedOutput(); err != nil {
-		t.Fatalf("job submit: %v\n%s", err, out)
-	}
-	token := first.await(t, `^job load: join with: starling join (\S+)`)[1]
-	second := owner(1)
-	second.await(t, "standing by")
-
-	fleet, err := loadtest.New(loadtest.Config{Devices: devices}, token)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(watchdog.Context(t))
-	var playing sync.WaitGroup
-	playing.Go(func() { fleet.Run(ctx) })
-	t.Cleanup(func() { stop(); playing.Wait(); front.Close(); passing.Wait() })
-	more("the first round")
-
-	at := time.Now()
-	if err := first.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	second.await(t, "listening on")
-	t.Logf("a killed owner was replaced after %v", time.Since(at))
-	first.end()
-	third := owner(0) // as whatever started it would
-	third.await(t, "standing by")
-	more("a round of the second owner")
-
-	if err := database.Restart(); err != nil {
-		t.Fatal(err)
-	}
-	more("a round after the database's restart")
-
-	if err := second.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	b.takeOut(b.owners[1])
-	third.await(t, "listening on")
-	more("a round of the third owner")
-	if err := second.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
-	if err := second.end(); err == nil || !strings.Contains(second.said(), "another coordinator has taken over") {
-		t.Errorf("who came back to find its place taken: %v\n%s", err, second.said())
-	}
-	third.await(t, `msg="job over".*state=finished`)
-	watchdog.Wait(t, "the devices' end", playing.Wait)
-
-	settled(t, binary, folder(1), charged(), rounds)
-	if r := fleet.Report(); r.Finished != devices {
-		t.Errorf("%+v", r)
-	}
-	if u, err := url.Parse(database.URL()); err != nil || strings.Contains(second.said(), u.RawQuery) {
-		t.Errorf("the database's address is in the log, %v", err)
-	}
+	return s
 }
 
-// settled holds that as many rounds were released, that none was charged twice, and that the
-// job's ledger, which has been verified, and the fleet's agree.
-func settled(t *testing.T, binary, folder string, l store.Ledger, rounds int) {
-	t.Helper()
-	seen, released := map[uint64]bool{}, 0
-	for _, e := range l.Entries {
-		if seen[e.Event.Round] {
-			t.Errorf("round %d is charged twice", e.Event.Round)
-		}
-		seen[e.Event.Round] = true
-		if e.Reason == "" {
-			released++
-		}
+// folder is the i-th owner's.
+func (s *service) folder(i int) string { return filepath.Join(s.dir, fmt.Sprintf("owner%d", i)) }
+
+// submit gives the job to the first owner, and returns its token.
+func (s *service) submit(first *process) (token string) {
+	s.t.Helper()
+	first.await(s.t, "listening on")
+	if out, err := exec.CommandContext(watchdog.Context(s.t), s.binary, "job", "submit", "--dir", s.folder(0), s.file).CombinedOutput(); err != nil {
+		s.t.Fatalf("job submit: %v\n%s", err, out)
 	}
-	if released != rounds {
-		t.Errorf("%d rounds were released, want %d", released, rounds)
+	return first.await(s.t, `^job load: join with: starling join (\S+)`)[1]
+}
+
+// charged is the job's ledger.
+func (s *service) charged() store.Ledger {
+	l, err := store.ReadLedger(filepath.Join(s.folder(0), "jobs", "load"))
+	if err != nil && !errors.Is(err, store.ErrNoStore) {
+		s.t.Fatal(err)
 	}
-	out, err := exec.CommandContext(watchdog.Context(t), binary, "job", "ledger", "--json", "--dir", folder).Output()
-	var fleets struct {
-		Entries []struct {
-			Act   string
-			Round uint64
+	return l
+}
+
+// more waits until rounds have ended since.
+func (s *service) more(what string) {
+	s.t.Helper()
+	was, began := len(s.charged().Entries), time.Now()
+	watchdog.Wait(s.t, what, func() {
+		for len(s.charged().Entries) == was && watchdog.Context(s.t).Err() == nil {
+			time.Sleep(50 * time.Millisecond)
 		}
-	}
-	if err != nil || json.Unmarshal(out, &fleets) != nil {
-		t.Fatalf("the fleet's ledger: %v\n%s", err, out)
-	}
-	open := map[uint64]int{}
-	for _, e := range fleets.Entries {
-		if open[e.Round]++; e.Act != "reserve" {
-			open[e.Round] = 0
-		}
-		if e.Act == "charge" && !seen[e.Round] {
-			t.Errorf("round %d is charged to the fleet, and not in its job's ledger", e.Round)
-		}
-		if e.Act == "charge" {
-			delete(seen, e.Round)
-		}
-	}
-	for round, n := range open {
-		if n != 0 {
-			t.Errorf("round %d was begun and never ended", round)
-		}
-	}
-	if len(seen) > 0 {
-		t.Errorf("rounds %v were charged, and not to the fleet", seen)
-	}
+	})
+	s.t.Logf("%s: %v", what, time.Since(began).Round(time.Millisecond))
 }
