@@ -123,6 +123,7 @@ lab/internal/commands: audit/membership dataset dp edge evaluate internal/comman
     internal/engine/plugins internal/exposure internal/fleetdata internal/progress internal/strict internal/terminal internal/wire
     job lab/bandwidth lab/federation lab/report lab/sweep lab/voices model model/nn quant simulate lab/loadtest lab/queue task
     tokenizer wasm
+lab/internal/resident:
 lab/internal/plots: audit internal/curve internal/palette lab/canvas
 lab/report: audit/membership audit/memorization internal/palette internal/durable internal/strict simulate lab/canvas lab/sweep
 lab/queue: audio dataset edge coordinator/natsaccess model quant simulate wasm

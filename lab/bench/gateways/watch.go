@@ -5,11 +5,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/starling-fl/starling/lab/internal/resident"
 )
 
 // watch kills one part after another until the time is up, and prints how it goes.
@@ -70,23 +69,12 @@ func (d *deployment) watch(ctx context.Context) error {
 // memory is what the owner and all gateways hold, in kB.
 func (d *deployment) memory() (owner, passing int) {
 	for _, p := range d.owners {
-		owner = max(owner, resident(p.cmd.Process.Pid))
+		owner = max(owner, resident.Set(p.cmd.Process.Pid))
 	}
 	for _, p := range d.passing {
-		passing += resident(p.cmd.Process.Pid)
+		passing += resident.Set(p.cmd.Process.Pid)
 	}
 	return owner, passing
-}
-
-// resident is a process's resident set in kB, or 0.
-func resident(pid int) int {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0 // it has just ended
-	}
-	_, rest, _ := strings.Cut(string(b), "VmRSS:")
-	kb, _ := strconv.Atoi(strings.Fields(rest + " 0")[0]) // 0 where there is none
-	return kb
 }
 
 func median(v []int) int {

@@ -4,11 +4,10 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"runtime"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/starling-fl/starling/lab/internal/resident"
 )
 
 // memory follows the coordinator's resident memory, life by life, and this
@@ -31,7 +30,7 @@ type span struct {
 
 func (m *memory) sample(k *keeper, f *fleet) {
 	if pid, life := k.process(); pid != 0 {
-		if kb := resident(pid); kb > 0 {
+		if kb := resident.Set(pid); kb > 0 {
 			if n := len(m.lives); n == 0 || m.lives[n-1].life != life {
 				m.lives = append(m.lives, span{life: life, began: time.Now()})
 			}
@@ -57,24 +56,6 @@ func (m *memory) note(working, of int) {
 // leastHeaps is how many samples are judged, five minutes of rounds: in the first ones
 // devices still take in what they keep, the programs of every rank among it.
 const leastHeaps = 60
-
-// resident is a process's resident set in kB, or 0.
-func resident(pid int) int {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0 // it has just ended
-	}
-	_, rest, _ := strings.Cut(string(b), "VmRSS:")
-	fields := strings.Fields(rest)
-	if len(fields) == 0 {
-		return 0
-	}
-	kb, err := strconv.Atoi(fields[0])
-	if err != nil {
-		return 0
-	}
-	return kb
-}
 
 // check holds the end against the beginning: the last full life of the
 // coordinator against the first, the devices' last quarter against their second.
