@@ -63,7 +63,8 @@ internal/command: dataset edge hub internal/terminal internal/strict job model m
 internal/command/device: dataset edge hub internal/command internal/durable internal/engine internal/generation internal/predict
     internal/strict internal/terminal internal/wire job job/training leak model program task trainer wasm
 internal/curve: dp
-internal/command/operator: audit audit/membership audit/memorization coordinator coordinator/jobs coordinator/monitor coordinator/relay coordinator/server coordinator/store dataset dp edge evaluate hub
+internal/command/operator: audit audit/membership audit/memorization coordinator coordinator/jobs coordinator/monitor
+    coordinator/natsaccess coordinator/relay coordinator/server coordinator/store dataset dp edge evaluate hub internal/strict
     internal/command internal/curve internal/dossier internal/durable internal/engine internal/engine/plugins internal/evaluation
     internal/exposure internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim
     internal/spent internal/terminal internal/wire job model model/base/llama model/known program secagg wasm wasm/compiler
@@ -117,8 +118,8 @@ lab/bandwidth: coordinator dataset dp edge internal/contract internal/sim intern
     model program quant secagg task tokenizer trainer
 lab/canvas:
 lab/federation: dataset
-lab/gateways: coordinator/natsaccess coordinator/relay coordinator/store
-lab/cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins lab/internal/commands lab/internal/plots
+lab/gateways: coordinator/natsaccess coordinator/relay coordinator/store lab/natsserver
+lab/cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins lab/internal/commands lab/internal/plots lab/natsserver
 lab/internal/commands: audit/membership dataset dp edge evaluate internal/command internal/durable internal/engine
     internal/engine/plugins internal/exposure internal/fleetdata internal/progress internal/strict internal/terminal internal/wire
     job lab/bandwidth lab/federation lab/report lab/sweep lab/voices model model/nn quant simulate lab/loadtest lab/queue task
@@ -126,7 +127,8 @@ lab/internal/commands: audit/membership dataset dp edge evaluate internal/comman
 lab/internal/resident:
 lab/internal/plots: audit internal/curve internal/palette lab/canvas
 lab/report: audit/membership audit/memorization internal/palette internal/durable internal/strict simulate lab/canvas lab/sweep
-lab/queue: audio dataset edge coordinator/natsaccess model quant simulate wasm
+lab/natsserver: coordinator/natsaccess
+lab/queue: audio dataset edge coordinator/natsaccess lab/natsserver model quant simulate wasm
 lab/loadtest: internal/contract internal/wire log quant secagg
 lab/readers:
 lab/sweep: coordinator dataset dp edge internal/durable internal/strict job model simulate task

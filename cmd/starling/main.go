@@ -24,7 +24,7 @@ func newRootCmd(a *command.App) *cobra.Command {
 		Use:   "starling",
 		Short: "Federated fine-tuning across laptops and browsers, with privacy you can check",
 	}
-	root.AddCommand(operator.Commands(a, nil)...)
+	root.AddCommand(operator.Commands(a, nil, nil)...)
 	root.AddCommand(device.Commands(a, plugins.Flags())...)
 	root.AddCommand(command.NewVersion(a, version))
 	return root

@@ -71,6 +71,21 @@ const (
 	downPrefix   = "starling.down."
 )
 
+// OwnerUser is an owner as a NATS server knows it, GatewayUser the gateway of that name: doc.go
+// says why these subjects.
+func OwnerUser(password string) natsaccess.User {
+	return natsaccess.User{Name: "owner", Password: password, Publish: []string{ownerSubject, downPrefix + ">"},
+		Subscribe: []string{openPrefix + ">", upPrefix + ">"}}
+}
+
+func GatewayUser(name, password string) (natsaccess.User, error) {
+	if !token.MatchString(name) || name == "owner" {
+		return natsaccess.User{}, fmt.Errorf("relay: gateway %.80q: want up to 64 letters, digits, - and _, and not owner", name)
+	}
+	return natsaccess.User{Name: name, Password: password, Publish: []string{openPrefix + name + ".>", upPrefix + name + ".>"},
+		Subscribe: []string{ownerSubject, downPrefix + name + ".>"}}, nil
+}
+
 // token is what may stand in a subject: a gateway's name, an owner, a link.
 var token = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 

@@ -16,6 +16,9 @@ const (
 	chunk     = 64 << 10 // in a message, at most
 	unsent    = 256 << 10
 	headBytes = 9
+
+	// MostMessage is the longest message of a link.
+	MostMessage = headBytes + chunk
 )
 
 // Kinds of messages.

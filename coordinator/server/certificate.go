@@ -35,6 +35,14 @@ type Certificate struct {
 	name   string // by which an authority knows the listener; "": its address
 }
 
+// TLS shows it to who dials.
+func (c *Certificate) TLS() *tls.Config {
+	return &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS13}
+}
+
+// Pin is the SHA-256 by which who dials knows it; nil where authorities say whether it is good.
+func (c *Certificate) Pin() []byte { return c.pin }
+
 // Pinned is a self-signed certificate that is kept in dir, made where there is none, and
 // pinned by join tokens: no authority is asked, and none can be tricked.
 func Pinned(dir string) (*Certificate, error) {

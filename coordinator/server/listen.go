@@ -24,10 +24,9 @@ func On(ln net.Listener, cert *Certificate) *Endpoint {
 	counter := &countingListener{Listener: ln}
 	e := &Endpoint{Listener: counter, URL: "http://" + ln.Addr().String(), counter: counter}
 	if cert != nil {
-		e.Listener = tls.NewListener(counter, &tls.Config{
-			GetCertificate: cert.get, MinVersion: tls.VersionTLS13,
-			NextProtos: append([]string{"http/1.1"}, cert.protos...), // WebSocket needs HTTP/1.1
-		})
+		shown := cert.TLS()
+		shown.NextProtos = append([]string{"http/1.1"}, cert.protos...) // WebSocket needs HTTP/1.1
+		e.Listener = tls.NewListener(counter, shown)
 		e.URL, e.Pin = "https://"+ln.Addr().String(), cert.pin
 	}
 	return e

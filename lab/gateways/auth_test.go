@@ -12,6 +12,8 @@ import (
 )
 
 // A server that does not know its users yet, more than once, is asked again.
+const patience = 15 * time.Second
+
 func TestRefusedIsNotForever(t *testing.T) {
 	b := begin(t)
 	nc := b.as(t, "owner")
@@ -36,12 +38,12 @@ func TestRefusedIsNotForever(t *testing.T) {
 		for i := 0; config != string(good) && i < 2; i++ {
 			select {
 			case <-refused:
-			case <-time.After(ready):
+			case <-time.After(patience):
 				t.Fatal("it was not refused")
 			}
 		}
 	}
-	for end := time.Now().Add(ready); !nc.IsConnected(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); !nc.IsConnected(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("it is %v: %v", nc.Status(), nc.LastError())
 		}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/natsaccess"
 	"github.com/starling-fl/starling/coordinator/relay"
+	"github.com/starling-fl/starling/lab/natsserver"
 )
 
 // Broker is a NATS server in this process, as deploy/nats/nats.conf has it: with TLS, and users
@@ -29,10 +30,8 @@ import (
 type Broker struct {
 	dir, address string
 	passwords    map[string]string
-	server       *server.Server
+	server       *natsserver.Server
 }
-
-const ready = 15 * time.Second
 
 // Start begins one that keeps its files in dir; config is the path of nats.conf.
 func Start(dir, config string) (*Broker, error) {
@@ -62,14 +61,8 @@ func (b *Broker) start() error {
 		return fmt.Errorf("gateways: %w", err)
 	}
 	o.NoSigs, o.NoLog = true, true
-	if b.server, err = server.NewServer(o); err != nil {
-		return fmt.Errorf("gateways: %w", err)
-	}
-	b.server.Start()
-	if !b.server.ReadyForConnections(ready) {
-		return fmt.Errorf("gateways: NATS was not ready within %v", ready)
-	}
-	return nil
+	b.server, err = natsserver.Run(o, nil)
+	return err
 }
 
 // Access is how the owner, or a gateway, reaches it.
@@ -79,10 +72,7 @@ func (b *Broker) Access(name string) relay.Access {
 }
 
 // Stop ends it; Restart starts it again at the same address.
-func (b *Broker) Stop() {
-	b.server.Shutdown()
-	b.server.WaitForShutdown()
-}
+func (b *Broker) Stop() { b.server.Close() }
 
 func (b *Broker) Restart() error {
 	b.Stop()

@@ -3,8 +3,6 @@ package queue
 import (
 	"crypto/rand"
 
-	"github.com/nats-io/nats-server/v2/server"
-
 	"github.com/starling-fl/starling/coordinator/natsaccess"
 )
 
@@ -39,11 +37,8 @@ var workerPublishes = []string{
 
 // users are who an embedded server knows: this process, which may do everything, and
 // workers.
-func users() (own, worker *server.User) {
-	own = &server.User{Username: "simulation", Password: rand.Text()}
-	worker = &server.User{Username: "worker", Password: rand.Text(), Permissions: &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: workerPublishes},
-		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
-	}}
+func users() (own, worker natsaccess.User) {
+	own = natsaccess.User{Name: "simulation", Password: rand.Text()}
+	worker = natsaccess.User{Name: "worker", Password: rand.Text(), Publish: workerPublishes, Subscribe: []string{"_INBOX.>"}}
 	return own, worker
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/starling-fl/starling/coordinator/natsaccess"
+	"github.com/starling-fl/starling/lab/natsserver"
 )
 
 // Broker is a connection to a NATS cluster, or to one in this process.
@@ -25,7 +25,7 @@ type Broker struct {
 	objects jetstream.ObjectStore // written by simulations
 	sums    jetstream.ObjectStore // written by workers
 	alive   jetstream.KeyValue
-	server  *server.Server // ours; nil for a cluster
+	server  natsaccess.Server // ours; nil for a cluster
 }
 
 // Names of what is kept in JetStream.
@@ -51,47 +51,20 @@ const (
 // listen is a host:port that workers of other processes reach, with a name and
 // a password in the URL that let them do what workers do, and the runs' key; empty lets nobody in but this process.
 func Embed(ctx context.Context, dir, listen string) (_ *Broker, err error) {
-	o := &server.Options{
-		JetStream: true, StoreDir: dir, DontListen: listen == "", NoSigs: true, NoLog: true, MaxPayload: 8 << 20,
-	}
 	b := &Broker{key: newKey()}
 	own, worker := users()
-	if listen != "" {
-		host, port, err := net.SplitHostPort(listen)
-		if err != nil {
-			return nil, fmt.Errorf("queue: address %q: %w", listen, err)
-		}
-		o.Host = host
-		if o.Port, err = strconv.Atoi(port); err != nil || o.Port < 0 || o.Port > 65535 {
-			return nil, fmt.Errorf("queue: address %q: the port must be a number in 0..65535", listen)
-		}
-		if o.Port == 0 {
-			o.Port = server.RANDOM_PORT
-		}
-		o.Users = []*server.User{own, worker}
-	}
-	if b.server, err = server.NewServer(o); err != nil {
-		return nil, fmt.Errorf("queue: embedded server: %w", err)
+	if b.server, err = natsserver.Start(natsaccess.Serving{Listen: listen, Users: []natsaccess.User{own, worker}, MaxPayload: 8 << 20, Dir: dir}); err != nil {
+		return nil, fmt.Errorf("queue: %w", err)
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.Close())
 		}
 	}()
-	b.server.Start()
-	if !b.server.ReadyForConnections(startup) {
-		return b, fmt.Errorf("queue: the embedded server was not ready within %v", startup)
-	}
-	options := []nats.Option{nats.InProcessServer(b.server), nats.Name("starling")}
 	if listen != "" {
-		options = append(options, nats.UserInfo(own.Username, own.Password))
-		at, ok := b.server.Addr().(*net.TCPAddr)
-		if !ok {
-			return b, errors.New("queue: the embedded server listens at no TCP address")
-		}
-		b.URL = b.key.on(fmt.Sprintf("nats://%s:%s@%s", worker.Username, worker.Password, at))
+		b.URL = b.key.on(fmt.Sprintf("nats://%s:%s@%s", worker.Name, worker.Password, b.server.Addr()))
 	}
-	if b.conn, err = nats.Connect("", options...); err != nil {
+	if b.conn, err = nats.Connect("", nats.InProcessServer(b.server), nats.Name("starling"), nats.UserInfo(own.Name, own.Password)); err != nil {
 		return b, fmt.Errorf("queue: embedded server: %w", err)
 	}
 	return b, b.prepare(ctx)
@@ -214,8 +187,7 @@ func (b *Broker) Close() error {
 		b.conn.Close()
 	}
 	if b.server != nil {
-		b.server.Shutdown()
-		b.server.WaitForShutdown()
+		b.server.Close()
 	}
 	return nil
 }

@@ -5,15 +5,16 @@ package operator
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/coordinator/natsaccess"
 	"github.com/starling-fl/starling/internal/command"
 )
 
-// Commands are an operator's, over the streams of a. p draws; nil where the program links
-// nothing that does.
-func Commands(a *command.App, p Plots) []*cobra.Command {
+// Commands are an operator's, over the streams of a. p draws, and n starts NATS servers; nil
+// where the program links nothing that does.
+func Commands(a *command.App, p Plots, n natsaccess.Start) []*cobra.Command {
 	return []*cobra.Command{
 		newDemoCmd(a),
-		newServeCmd(a),
+		newServeCmd(a, n),
 		newGatewayCmd(a),
 		newTokenCmd(a),
 		newDevicesCmd(a),

@@ -14,7 +14,7 @@ import (
 
 // TestDeploymentSetsFlags: each setting in the files of deploy/ is a flag of serve or of gateway.
 func TestDeploymentSetsFlags(t *testing.T) {
-	commands := map[string]*cobra.Command{"SERVE": newServeCmd(&command.App{}), "GATEWAY": newGatewayCmd(&command.App{})}
+	commands := map[string]*cobra.Command{"SERVE": newServeCmd(&command.App{}, nil), "GATEWAY": newGatewayCmd(&command.App{})}
 	settings := regexp.MustCompile(`STARLING_(SERVE|GATEWAY)_([A-Z][A-Z_]*[A-Z])`)
 	seen := 0
 	err := fs.WalkDir(os.DirFS("../../../deploy"), ".", func(path string, d fs.DirEntry, err error) error {

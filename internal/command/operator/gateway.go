@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"os"
 	"time"
 
@@ -18,39 +16,6 @@ import (
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/internal/command"
 )
-
-// listenGateways opens the devices' listener where gateways pass them on.
-func (f serveFlags) listenGateways(cert *server.Certificate, owns func() bool, log *slog.Logger) (*server.Endpoint, error) {
-	u, err := url.Parse(f.url)
-	if err != nil || u.Hostname() == "" {
-		return nil, command.Usagef("--nats needs --url: the address of the gateways, as https://fl.example.org:8443")
-	}
-	if ip, err := netip.ParseAddr(u.Hostname()); cert == nil && (err != nil || !ip.IsLoopback()) {
-		return nil, command.Usagef("--nats without TLS shows and leaves to gateways all that devices send: give --tls, --tls-cert or --acme")
-	}
-	nc, err := relay.Connect(f.nats, "owner", log)
-	if err != nil {
-		return nil, err
-	}
-	l, err := relay.Listen(nc, owns, log)
-	if err != nil {
-		nc.Close()
-		return nil, err
-	}
-	return server.On(closing{l, nc.Close}, cert), nil
-}
-
-// closing is a listener with what it needs and nobody else.
-type closing struct {
-	*relay.Listener
-	also func()
-}
-
-func (c closing) Close() error {
-	err := c.Listener.Close()
-	c.also()
-	return err
-}
 
 type gatewayFlags struct {
 	nats                 relay.Access

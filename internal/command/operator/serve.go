@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/natsaccess"
 	"github.com/starling-fl/starling/coordinator/relay"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
@@ -38,6 +39,9 @@ type serveFlags struct {
 	trusted, origins                               []string
 	log                                            command.Log
 	nats                                           relay.Access
+	natsListen                                     string
+	gateways                                       []string
+	startNATS                                      natsaccess.Start
 	linger                                         time.Duration
 	despiteDropout                                 bool
 	mostJobs                                       int
@@ -45,8 +49,8 @@ type serveFlags struct {
 	columns                                        dataset.Columns // of the public files
 }
 
-func newServeCmd(a *command.App) *cobra.Command {
-	var f serveFlags
+func newServeCmd(a *command.App, n natsaccess.Start) *cobra.Command {
+	f := serveFlags{startNATS: n}
 	cmd := &cobra.Command{
 		Use:   "serve --dir DIR [--job job.yaml]",
 		Short: "Run a coordinator for a fleet that comes and goes: of one job, or of several",
@@ -65,8 +69,13 @@ one fleet, until it is stopped.`,
 				return command.Usagef("--dir is required, and --job for one job alone: see docs/JOB.md for the job file")
 			case f.epsilon < 0 || math.IsInf(f.epsilon, 1) || f.epsilon > 0 != (f.delta > 0) || f.delta >= 1:
 				return command.Usagef("--fleet-epsilon %v and --fleet-delta %v: want both, the first above 0 and the second within 0 and 1", f.epsilon, f.delta)
-			case f.nats.URL != "" && cmd.Flags().Changed("listen") && f.listen != "":
-				return command.Usagef("--listen and --nats are two ways to hear devices: give one")
+			case f.throughGateways() && cmd.Flags().Changed("listen") && f.listen != "":
+				return command.Usagef("--listen and --nats, or --nats-listen, are two ways to hear devices: give one")
+			}
+			if err := f.checkNATS(); err != nil {
+				return err
+			}
+			switch {
 			case f.job == "":
 				return runJobs(cmd.Context(), a, f)
 			}
@@ -111,6 +120,8 @@ one fleet, until it is stopped.`,
 	cmd.Flags().BoolVar(&f.qr, "qr", false, "draw the join page's address as a QR code even where a terminal would not show it, or only this machine reaches it")
 	cmd.Flags().StringVar(&f.nats.URL, "nats", "", "NATS servers by which gateways (starling gateway) pass devices' connections on, in place of --listen")
 	f.nats.Flags(cmd.Flags())
+	cmd.Flags().StringVar(&f.natsListen, "nats-listen", "", "in place of --nats: address at which this process is a NATS server for its --gateway, with TLS and a password for each")
+	cmd.Flags().StringSliceVar(&f.gateways, "gateway", nil, "name of a gateway that --nats-listen lets in, once for each; its settings are written to gateways/NAME.yaml in --dir")
 	f.log.Flags(cmd.Flags())
 	command.Settings(cmd)
 	return cmd
@@ -200,7 +211,7 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	}); err != nil {
 		return err
 	}
-	served := server.Config{Pages: pages(a.Stderr), Version: a.Version, Origins: f.origins, Gateways: f.nats.URL != ""}
+	served := server.Config{Pages: pages(a.Stderr), Version: a.Version, Origins: f.origins, Gateways: f.throughGateways()}
 	if served.Trusted, err = f.proxies(); err != nil {
 		return errors.Join(err, c.Close())
 	}
@@ -236,7 +247,7 @@ func (f serveFlags) listenDevices(log *slog.Logger, owns func() bool) (*server.E
 	if err != nil {
 		return nil, "", err
 	}
-	if f.nats.URL != "" {
+	if f.throughGateways() {
 		endpoint, err := f.listenGateways(cert, owns, log)
 		return endpoint, strings.TrimRight(f.url, "/"), err
 	}

@@ -96,7 +96,7 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 	}); err != nil {
 		return err
 	}
-	if site, err = server.NewSite(server.SiteConfig{Host: host, Pages: pages(a.Stderr), Trusted: trusted, Version: a.Version, Log: log, Gateways: f.nats.URL != ""}); err != nil {
+	if site, err = server.NewSite(server.SiteConfig{Host: host, Pages: pages(a.Stderr), Trusted: trusted, Version: a.Version, Log: log, Gateways: f.throughGateways()}); err != nil {
 		return errors.Join(err, host.Close())
 	}
 	err = f.serveJobs(ctx, a, host, site)

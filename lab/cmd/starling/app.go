@@ -12,6 +12,7 @@ import (
 	"github.com/starling-fl/starling/internal/engine/plugins"
 	"github.com/starling-fl/starling/lab/internal/commands"
 	"github.com/starling-fl/starling/lab/internal/plots"
+	"github.com/starling-fl/starling/lab/natsserver"
 )
 
 // version is set by the linker (make build); a plain go build leaves "devel".
@@ -28,7 +29,7 @@ func newRootCmd(a *command.App) *cobra.Command {
 		Use:   "starling",
 		Short: "Federated fine-tuning across laptops and browsers, with privacy you can check",
 	}
-	root.AddCommand(operator.Commands(a, plots.Plots{})...)
+	root.AddCommand(operator.Commands(a, plots.Plots{}, natsserver.Start)...)
 	root.AddCommand(commands.Commands(a)...)
 	root.AddCommand(device.Commands(a, plugins.Flags())...)
 	root.AddCommand(command.NewVersion(a, version))

@@ -29,7 +29,7 @@ func runPrivacy(t *testing.T, asJSON bool, args ...string) (string, error) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	root := &cobra.Command{}
-	root.AddCommand(operator.Commands(&command.App{Stdout: &out, Stderr: &errs, JSON: asJSON}, plots.Plots{})...)
+	root.AddCommand(operator.Commands(&command.App{Stdout: &out, Stderr: &errs, JSON: asJSON}, plots.Plots{}, nil)...)
 	cmd, _, err := root.Find([]string{"privacy"})
 	if err != nil {
 		t.Fatal(err)

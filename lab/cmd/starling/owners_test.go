@@ -182,7 +182,7 @@ func settled(t *testing.T, binary, folder string, l store.Ledger, rounds int) {
 	}
 }
 
-// service is a job whose owners hold one PostgreSQL database.
+// service is a job, and the PostgreSQL database that its owners hold; nil for one owner and its folder.
 type service struct {
 	t           *testing.T
 	database    *postgrestest.Server
@@ -205,7 +205,15 @@ func newService(t *testing.T, devices, rounds int) *service {
 			t.Error(err)
 		}
 	})
-	s := &service{t: t, database: database, binary: build(t), dir: t.TempDir()}
+	s := newJob(t, devices, rounds)
+	s.database = database
+	return s
+}
+
+// newJob writes a job whose owner holds its folder alone.
+func newJob(t *testing.T, devices, rounds int) *service {
+	t.Helper()
+	s := &service{t: t, binary: build(t), dir: t.TempDir()}
 	s.file = filepath.Join(s.dir, "job.yaml")
 	if err := os.WriteFile(s.file, fmt.Appendf(nil, `
 name: load
@@ -228,10 +236,22 @@ func (s *service) folder(i int) string { return filepath.Join(s.dir, fmt.Sprintf
 func (s *service) submit(first *process) (token string) {
 	s.t.Helper()
 	first.await(s.t, "listening on")
+	s.put()
+	return s.token(first)
+}
+
+// put gives the job to the first owner's folder.
+func (s *service) put() {
+	s.t.Helper()
 	if out, err := exec.CommandContext(watchdog.Context(s.t), s.binary, "job", "submit", "--dir", s.folder(0), s.file).CombinedOutput(); err != nil {
 		s.t.Fatalf("job submit: %v\n%s", err, out)
 	}
-	return first.await(s.t, `^job load: join with: starling join (\S+)`)[1]
+}
+
+// token is what an owner says that devices join the job by.
+func (s *service) token(owner *process) string {
+	s.t.Helper()
+	return owner.await(s.t, `^job load: join with: starling join (\S+)`)[1]
 }
 
 // charged is the job's ledger.

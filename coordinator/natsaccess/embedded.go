@@ -1,0 +1,35 @@
+package natsaccess
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"net"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Serving is how a NATS server in this process serves, for a program that links one.
+type Serving struct {
+	Listen     string      // host:port; empty: nobody but this process reaches it
+	TLS        *tls.Config // nil: in the clear
+	Users      []User      // nobody else gets in; nil with an empty Listen alone
+	MaxPayload int         // of a message, in bytes
+	Dir        string      // where JetStream keeps its state; empty: there is none
+	Log        *slog.Logger
+}
+
+// User is somebody whom a server knows, and the subjects that they may use; nil: all of them.
+type User struct {
+	Name, Password     string
+	Publish, Subscribe []string
+}
+
+// Server is one in this process.
+type Server interface {
+	nats.InProcessConnProvider
+	Addr() net.Addr // where it listens; nil where it does not
+	Close()
+}
+
+// Start starts one.
+type Start func(Serving) (Server, error)
