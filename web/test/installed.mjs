@@ -25,7 +25,7 @@ export function installed() {
   const there = (at) => ({ dir, at: join(at, "node_modules/@starling-fl/edge") });
   if (dir) return there(dir);
   dir = mkdtempSync(join(tmpdir(), "starling-package-"));
-  execFileSync(process.execPath, ["build.mjs", "package"], { cwd: web });
+  if (!process.env.PACKAGE_BUILT) execFileSync(process.execPath, ["build.mjs", "package"], { cwd: web });
   const [{ filename }] = JSON.parse(execFileSync("npm", ["pack", "--json", "--pack-destination", dir], { cwd: join(web, "edge"), encoding: "utf8" }));
   const { at } = there(dir);
   mkdirSync(at, { recursive: true });
