@@ -47,7 +47,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	cfg.widen(token)
+	if cfg.Found == nil {
+		cfg.widen(token)
+	}
 	c := &client{cfg: cfg, token: token, events: &events{to: cfg.Progress}, trainer: cfg.Trainer}
 	client, done := newBlobClient(token, cfg.HTTP)
 	defer done()

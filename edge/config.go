@@ -42,6 +42,7 @@ type Config struct {
 	Leaks            Leaker   // tries, once a job, what one update shows; nil: it is not tried
 	AllowPlain       bool     // join a coordinator on another machine without TLS
 	MaxBlob          uint64   // bytes, largest blob to fetch; default 1 GiB
+	Found            *Found   // of a job that its owner did not name: what such a job may be; nil: the owner named it
 	AcceptNotPrivate bool     // join a job that says of itself that it is not private
 	CacheDir         string   // where base and programs are kept between runs; empty: memory only
 

@@ -60,7 +60,7 @@ func (c *client) parseJob(b []byte) (*job, error) {
 	if !j.Privacy.Private && !c.cfg.AcceptNotPrivate {
 		return nil, ErrNotPrivate
 	}
-	if err := errors.Join(c.cfg.Policy.checkJob(announced), c.checkBase(j)); err != nil {
+	if err := errors.Join(c.cfg.Policy.checkJob(announced), c.checkBase(j), c.cfg.Found.check(announced, c.cfg.AcceptNotPrivate)); err != nil {
 		return nil, err
 	}
 	if j.HeldOut > 0 && !scoresOffered {

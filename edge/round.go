@@ -79,7 +79,11 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 		c.answered = plan.Round
 		return c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: err})
 	}
-	if err := c.cfg.Account.afford(c.job, c.cfg.Policy.Epsilon); err != nil {
+	err = c.cfg.Account.afford(c.job, c.cfg.Policy.Epsilon)
+	if err == nil && c.cfg.Found != nil {
+		err = c.cfg.Account.affordBits(c.job, c.cfg.Policy.Bits)
+	}
+	if err != nil {
 		c.answered = plan.Round
 		return errors.Join(c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: err}), err)
 	}

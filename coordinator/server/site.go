@@ -24,9 +24,6 @@ import (
 	"github.com/starling-fl/starling/internal/wire"
 )
 
-// jobsPath is where a site's jobs are, each below its name.
-const jobsPath = "/jobs/"
-
 // SiteConfig is how a host's jobs are served.
 type SiteConfig struct {
 	Host    *jobs.Host
@@ -56,7 +53,8 @@ type mounted struct {
 	*Server
 	devices, admin http.Handler
 	token          string
-	atRoot         bool // devices that came before there were several ask there
+	offer          wire.Offer // to devices of the fleet
+	atRoot         bool       // devices that came before there were several ask there
 }
 
 // siteConnections is how many a site holds at most, where the process may.
@@ -92,7 +90,8 @@ func (s *Site) Reach(baseURL string, pin []byte) error {
 }
 
 // Mount serves a job. atRoot: devices that ask without a job's path get this one.
-func (s *Site) Mount(name string, c *coordinator.Coordinator, atRoot bool) error {
+func (s *Site) Mount(j store.Hosted, c *coordinator.Coordinator, atRoot bool) error {
+	name := j.Name
 	one, err := New(c, Config{Pages: s.cfg.Pages, Trusted: s.cfg.Trusted, Version: s.cfg.Version, Gateways: s.cfg.Gateways, Fleet: s.fleet, AdminToken: s.adminToken})
 	if err != nil {
 		return err
@@ -101,11 +100,12 @@ func (s *Site) Mount(name string, c *coordinator.Coordinator, atRoot bool) error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := &mounted{Server: one, atRoot: atRoot}
-	m.token = one.Token(s.url+jobsPath+name, s.pin)
+	m.token = one.Token(s.url+wire.JobPath+name, s.pin)
 	t, err := wire.ParseToken(m.token)
 	if err != nil {
 		return err
 	}
+	m.offer = wire.OfferOf(name, j.Pool, t)
 	t.Secret = nil
 	one.leads = t.String()
 	m.devices, m.admin = one.Handler(), one.AdminHandler()
@@ -126,6 +126,30 @@ func (s *Site) Token(name string) string {
 		return m.token
 	}
 	return ""
+}
+
+// FleetToken is what a device is given that takes part in whichever jobs its owner allows,
+// those submitted later among them. The site must be reached.
+func (s *Site) FleetToken() (string, error) {
+	secret, err := s.cfg.Host.Secret("enrolment")
+	if err != nil {
+		return "", err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return wire.Token{URL: s.url, Pin: s.pin, Secret: secret}.String(), nil
+}
+
+// serveOffers lists the jobs that are open, by name.
+func (s *Site) serveOffers(w http.ResponseWriter, _ *http.Request) {
+	open := s.all()
+	out := wire.Offers{Jobs: []wire.Offer{}}
+	for _, name := range slices.Sorted(maps.Keys(open)) {
+		if len(out.Jobs) < wire.MaxOffers {
+			out.Jobs = append(out.Jobs, open[name].offer)
+		}
+	}
+	serveJSON(w, out)
 }
 
 func (s *Site) at(name string) *mounted {
@@ -159,6 +183,7 @@ func (s *Site) ServeAdmin(ctx context.Context, e *Endpoint) error {
 func (s *Site) Handler() http.Handler {
 	mux := http.NewServeMux()
 	s.common(mux, func(m *mounted) http.Handler { return m.devices })
+	mux.HandleFunc("GET "+wire.JobsPath, s.serveOffers)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		for _, m := range s.all() {
 			if m.atRoot {
@@ -173,14 +198,14 @@ func (s *Site) Handler() http.Handler {
 
 // common is what both listeners answer of all jobs.
 func (s *Site) common(mux *http.ServeMux, of func(*mounted) http.Handler) {
-	mux.HandleFunc(jobsPath+"{name}/", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc(wire.JobPath+"{name}/", func(w http.ResponseWriter, r *http.Request) {
 		name := r.PathValue("name")
 		m := s.at(name)
 		if m == nil {
 			s.absent(w, name)
 			return
 		}
-		http.StripPrefix(jobsPath+name, of(m)).ServeHTTP(w, r)
+		http.StripPrefix(wire.JobPath+name, of(m)).ServeHTTP(w, r)
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
 		ok := true

@@ -33,7 +33,7 @@ func siteOf(t *testing.T) (*Site, *httptest.Server) {
 			}
 			return coordinator.New(coordinator.Config{Job: parsed, Dir: dir, Base: tinyBase(t), Hosts: []string{}, Host: h})
 		},
-		Mount:   func(j store.Hosted, c *coordinator.Coordinator) error { return site.Mount(j.Name, c, j.Name == "root") },
+		Mount:   func(j store.Hosted, c *coordinator.Coordinator) error { return site.Mount(j, c, j.Name == "root") },
 		Unmount: func(name string) { site.Unmount(name) },
 	})
 	ok(t, err)

@@ -50,6 +50,10 @@ type joinFlags struct {
 	cores                 int
 	columns               dataset.Columns
 	policy                policyFlags
+	fleet                 bool
+	tasks                 []string
+	pool                  string
+	look                  time.Duration
 }
 
 func newJoinCmd(a *command.App) *cobra.Command {
@@ -72,6 +76,10 @@ examples/policy.yaml. Of a job outside of it you are told why, and asked where t
 is a terminal; it is not joined unless you type yes. What you accept of a coordinator
 is remembered with the data, for no more than it asked for.
 
+With --fleet the token is a server's of several jobs, and the command takes part in those that
+are within your policy, one submitted later among them, without asking: what you accepted of one
+job earlier holds for none that is found so, and --epsilon bounds what all of them may cost.
+
 Of a coordinator elsewhere it is tried, once a job and for some twenty seconds, what one
 update would show: see 'starling bench'. It is done on made-up examples, before anything
 of yours is read for the job.`,
@@ -88,6 +96,9 @@ of yours is read for the job.`,
 			}
 			if f.cores < 0 {
 				return command.Usagef("--cores is %d, want 1 or more, or 0 for half of this machine's", f.cores)
+			}
+			if err := f.checkFleet(args); err != nil {
+				return err
 			}
 			if f.cores == 0 {
 				f.cores = max(1, runtime.GOMAXPROCS(0)/2)
@@ -108,6 +119,10 @@ of yours is read for the job.`,
 	cmd.Flags().StringVar(&f.base, "base", "", "take the base from this folder, or of this name from the local Hugging Face cache, instead of from the coordinator (see 'starling base fetch')")
 	cmd.Flags().StringVar(&f.baseFrom, "base-from", fromCoordinator, "who sends the base: coordinator, hub (Hugging Face's, or HF_ENDPOINT) or a mirror's address; its hash is the job's in any case")
 	f.known.Add(cmd.Flags())
+	cmd.Flags().BoolVar(&f.fleet, "fleet", false, "take part in the jobs of a coordinator of several, those submitted later too, where they are within your policy; until it is interrupted")
+	cmd.Flags().StringSliceVar(&f.tasks, "tasks", nil, "with --fleet: what may be learnt of the data (default: what a file of its kind is for)")
+	cmd.Flags().StringVar(&f.pool, "pool", "fleet", "with --fleet: the pool whose jobs are taken")
+	cmd.Flags().DurationVar(&f.look, "look", 5*time.Minute, "with --fleet: how often new jobs are looked for")
 	f.policy.add(cmd.Flags())
 	command.Settings(cmd)
 	return cmd
@@ -122,6 +137,7 @@ type part struct {
 	policy *edge.Policy
 	note   string
 	prefix string // of its lines, where there are several
+	found  *edge.Found
 	report JoinReport
 }
 
@@ -157,6 +173,9 @@ func runJoin(ctx context.Context, a *command.App, wheres []string, f joinFlags) 
 	parts, err := f.parts(a, wheres)
 	if err != nil {
 		return err
+	}
+	if f.fleet && parts[0].policy.Epsilon == 0 {
+		return command.Usagef("--fleet needs --epsilon, or epsilon in your policy file: the most that all jobs together may cost the data, those that nobody has thought of yet among them")
 	}
 	listed, err := f.known.List()
 	if err != nil {
@@ -216,7 +235,7 @@ func runJoin(ctx context.Context, a *command.App, wheres []string, f joinFlags) 
 		remake = nil
 	}
 	var asking sync.Mutex
-	joinOne := func(p *part) error {
+	joinOne := func(ctx context.Context, p *part) error {
 		p.report.Examples = len(set.Examples)
 		stderr := command.Prefixed(a.Stderr, p.prefix)
 		if p.note != "" {
@@ -227,9 +246,11 @@ func runJoin(ctx context.Context, a *command.App, wheres []string, f joinFlags) 
 				return err
 			}
 		}
-		printConsents(stderr, account.Consents(p.token))
+		if p.found == nil {
+			printConsents(stderr, account.Consents(p.token))
+		}
 		var events *json.Encoder
-		if a.JSON && len(parts) == 1 { // events of several jobs could not be told apart
+		if a.JSON && p.prefix == "" { // events of several jobs could not be told apart
 			events = json.NewEncoder(a.Stdout)
 		}
 		shown := newView(stderr, events, func() uint64 { return promised(account) })
@@ -242,9 +263,12 @@ func runJoin(ctx context.Context, a *command.App, wheres []string, f joinFlags) 
 		if _, local := edge.PolicyFor(p.token); !local {
 			printQuote(ctx, stderr, edge.Config{Token: p.token, Policy: p.policy, AllowPlain: f.plain}, f.cores, len(set.Examples))
 		}
-		consent := &consent{app: a, settle: shown.Clear, account: account, token: p.token, policy: p.policy, asking: &asking}
-		err := consent.run(ctx, edge.Config{
-			Remake: remake, Leaks: leaks, Account: account, AllowPlain: f.plain,
+		run := edge.Run
+		if p.found == nil { // else nobody was asked for this job, and nobody is there to be
+			run = (&consent{app: a, settle: shown.Clear, account: account, token: p.token, policy: p.policy, asking: &asking}).run
+		}
+		err := run(ctx, edge.Config{
+			Found: p.found, Remake: remake, Leaks: leaks, Account: account, AllowPlain: f.plain,
 			Agent: agent(a.Version), Token: p.token, Identity: key, Data: edge.Examples(set), CacheDir: cache, AcceptNotPrivate: f.notPrivate, Policy: p.policy,
 			Trainer: trainer, Known: listed, Base: own, Fetch: fetch,
 			Roster: func(round uint64, task [32]byte, proof *edge.RosterProof) {
@@ -260,12 +284,13 @@ func runJoin(ctx context.Context, a *command.App, wheres []string, f joinFlags) 
 		shown.Clear()
 		return p.report.ended(ctx, err, identity)
 	}
-	errs := make([]error, len(parts))
-	var wg sync.WaitGroup
-	for i, p := range parts {
-		wg.Go(func() { errs[i] = joinOne(p) })
+	var errs []error
+	if f.fleet {
+		fleet := &follower{flags: f, fleet: parts[0], stderr: a.Stderr, join: joinOne, found: f.foundFor(set)}
+		parts, errs = fleet.follow(ctx)
+	} else {
+		errs = joinAll(ctx, parts, joinOne)
 	}
-	wg.Wait()
 	spent, err := account.Spent()
 	for _, p := range parts {
 		p.report.Spent = spent
@@ -274,6 +299,17 @@ func runJoin(ctx context.Context, a *command.App, wheres []string, f joinFlags) 
 		return errors.Join(append(errs, err)...)
 	}
 	return emitParts(a, parts, errs)
+}
+
+// joinAll takes part in all of the jobs until the last has ended.
+func joinAll(ctx context.Context, parts []*part, join func(context.Context, *part) error) []error {
+	errs := make([]error, len(parts))
+	var wg sync.WaitGroup
+	for i, p := range parts {
+		wg.Go(func() { errs[i] = join(ctx, p) })
+	}
+	wg.Wait()
+	return errs
 }
 
 // count follows a device's events in one job.
@@ -313,7 +349,9 @@ func emitParts(a *command.App, parts []*part, errs []error) error {
 			if errs[i] != nil {
 				errs[i] = fmt.Errorf("job %d: %w", i+1, errs[i])
 			}
-			fmt.Fprintf(a.Stderr, "%sended: %s\n", p.prefix, edge.Escape(p.report.Reason, false))
+			if p.found == nil { // else it was said
+				fmt.Fprintf(a.Stderr, "%sended: %s\n", p.prefix, edge.Escape(p.report.Reason, false))
+			}
 		}
 	}
 	err := errors.Join(errs...)

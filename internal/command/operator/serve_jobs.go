@@ -81,7 +81,7 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 			return coordinator.New(cfg)
 		},
 		Mount: func(j store.Hosted, c *coordinator.Coordinator) error {
-			if err := site.Mount(j.Name, c, j.Folder == "."); err != nil {
+			if err := site.Mount(j, c, j.Folder == "."); err != nil {
 				return err
 			}
 			fmt.Fprintf(a.Stderr, "job %s: join with: starling join %s --data FILE\n", j.Name, site.Token(j.Name))
@@ -143,6 +143,11 @@ func (f serveFlags) serveJobs(ctx context.Context, a *command.App, host *jobs.Ho
 	}
 	fmt.Fprintf(a.Stderr, "listening on %s for the jobs of %s\njobs, for operators alone: starling job list --server %s; in a browser: %s\n",
 		endpoint.Listener.Addr(), f.dir, operator.URL, dashboardAddress(operator.URL, site.AdminToken()))
+	token, err := site.FleetToken()
+	if err != nil {
+		return errors.Join(err, endpoint.Listener.Close(), operator.Listener.Close())
+	}
+	fmt.Fprintf(a.Stderr, "all jobs, those to come too, as a device's owner allows: starling join --fleet %s --data FILE --epsilon E\n", token)
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	served := make(chan error, 2)

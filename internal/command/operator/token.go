@@ -51,7 +51,7 @@ func newTokenCreateCmd(a *command.App) *cobra.Command {
 	cmd.Flags().DurationVar(&expires, "expires", 7*24*time.Hour, "how long new devices may enrol by it")
 	cmd.Flags().StringVar(&note, "note", "", "what it is for, for the list")
 	cmd.Flags().StringVar(&url, "url", "", "how devices reach the coordinator, if not as serve said")
-	cmd.Flags().StringVar(&of, "of", "", "of a server with several jobs, the job that it leads to; the devices are the fleet's")
+	cmd.Flags().StringVar(&of, "of", "", "of a server with several jobs, the job that it leads to, else all of them (starling join --fleet); the devices are the fleet's")
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if uses < 1 || uses > store.MaxUses {
 			return command.Usagef("--uses is %d, want 1..%d", uses, store.MaxUses)
@@ -109,15 +109,15 @@ func below(h hand, url, name string) (string, error) {
 	if err != nil && name == "" {
 		return url, nil // of one job, whose listener knows of no others
 	}
-	if err != nil || len(all) == 0 && name == "" {
+	if err != nil || name == "" { // of all jobs of the fleet: join --fleet
 		return url, err
 	}
 	for _, j := range all {
 		if j.Name == name {
-			return strings.TrimRight(url, "/") + "/jobs/" + name, nil
+			return strings.TrimRight(url, "/") + wire.JobPath + name, nil
 		}
 	}
-	return "", command.Usagef("--of is %q: this server has several jobs, give one of those that starling job list names", name)
+	return "", command.Usagef("--of is %q: give one of the jobs that starling job list names, or leave it out for all of them", name)
 }
 
 func newTokenListCmd(a *command.App) *cobra.Command {

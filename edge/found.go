@@ -1,0 +1,96 @@
+package edge
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
+)
+
+// Found is what an owner lets jobs be that nobody named to them: those that a coordinator of
+// several lists. Nothing holds of such a job that was accepted of its coordinator for another
+// one; it adds no noise that is only simulated, unless the configuration accepts what is not
+// private; and all that the data gave to any job counts toward Policy.Bits.
+type Found struct {
+	Tasks []string // what may be learnt of the data, as model names tasks
+}
+
+const whyTask = "Data that were gathered to learn one thing may tell more where another is learnt of them"
+
+// check holds an announced job against it; nil allows all, of a job that the owner named.
+func (f *Found) check(j *wire.Job, notPrivate bool) error {
+	if f == nil {
+		return nil
+	}
+	if j.Privacy.Simulated && !notPrivate {
+		return fmt.Errorf("%w: it simulates the noise of a larger fleet and does not protect this one", ErrNotPrivate)
+	}
+	kind, err := model.ParseTask(j.Task)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrJob, err)
+	}
+	if name := kind.String(); !slices.Contains(f.Tasks, name) {
+		return fmt.Errorf("%w:\n%w", ErrPolicy, &PolicyError{Key: "tasks", What: "the job learns to " + name, Why: whyTask, Have: name, Want: strings.Join(f.Tasks, ",")})
+	}
+	return nil
+}
+
+// affordBits refuses a round of a job after which all jobs together could have told more bits
+// of the data than most, if everybody else had lied; 0 is no limit. Jobs without noise of this
+// device's own, which nothing bounds, were named by the owner and do not count.
+func (a *Account) affordBits(j *job, most float64) error {
+	if most == 0 {
+		return nil
+	}
+	sum := roundBits(j.Privacy.OwnNoise, int(j.Providers))
+	a.mu.Lock()
+	for _, had := range a.state.Jobs {
+		if bits, ok := had.Bits(); ok {
+			sum += bits
+		}
+	}
+	a.mu.Unlock()
+	if sum <= most {
+		return nil
+	}
+	have := fmt.Sprintf("%.6g", math.Ceil(sum))
+	return fmt.Errorf("%w:\n%w", ErrPolicy, &PolicyError{Key: "bits", What: "with one more round all jobs together could have told " + have + " bits of this data",
+		Why: whyHonest, Have: have, Want: fmt.Sprintf("at most %.6g", most)})
+}
+
+// An Offer is a job that a coordinator of several lists.
+type Offer struct {
+	Name, Pool string
+	Token      string // leads to this job alone
+}
+
+// AskJobs lists the jobs that are open at the coordinator that a fleet's token leads to. Nobody
+// enrols. Of the configuration it reads Token, Policy, AllowPlain, MaxBlob, HTTP and Handshake.
+func AskJobs(ctx context.Context, cfg Config) ([]Offer, error) {
+	fleet, err := cfg.reach()
+	if err != nil {
+		return nil, err
+	}
+	transport, done := newBlobClient(fleet, cfg.HTTP)
+	defer done()
+	var in wire.Offers
+	if err := (&fetcher{client: transport, token: fleet}).told(ctx, cfg.Handshake, wire.JobsPath, wire.MaxOffersIn, &in); err != nil {
+		return nil, err
+	}
+	if len(in.Jobs) > wire.MaxOffers {
+		return nil, &ProtocolError{fmt.Errorf("list of jobs: %d, limit %d", len(in.Jobs), wire.MaxOffers)}
+	}
+	var out []Offer
+	for _, o := range in.Jobs {
+		t, err := o.Token(fleet)
+		if err != nil {
+			return nil, &ProtocolError{err}
+		}
+		out = append(out, Offer{Name: o.Name, Pool: o.Pool, Token: t.String()})
+	}
+	return out, nil
+}
