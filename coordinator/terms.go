@@ -335,6 +335,9 @@ func (t *terms) wireJob(instance [16]byte, private bool) (*wire.Job, error) {
 		},
 	}
 	w.Objectives = t.method.Objectives
+	if j.Training.Dual {
+		w.Dual = j.UnitsPerDevice()
+	}
 	w.HeldOut, w.Scored = j.Training.HeldOut, uint32(j.Training.Scored)
 	if j.Privacy.None {
 		w.Privacy = wire.Privacy{SamplingRate: j.Cohort.SamplingRate, Population: uint64(j.Cohort.Population)}

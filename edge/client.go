@@ -33,6 +33,7 @@ type client struct {
 	prepared  bool
 	prep      chan error // the preparation's result; nil when none is running
 	round     *round
+	kept      keptDual  // of the job that asks for one
 	answered  uint64    // the highest round this device has answered
 	heard     time.Time // when the coordinator last said something
 	speed     speed     // safe for concurrent use

@@ -29,6 +29,9 @@ type Contribution struct {
 	Own   dp.Variance
 	Noise dp.Noise
 
+	// Dual is what the device keeps of the job between rounds; nil: nothing.
+	Dual *Dual
+
 	// Seed replaces the device's secret randomness; empty: crypto/rand. Only for
 	// runs that protect nobody.
 	Seed []byte
@@ -101,6 +104,13 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 			return nil, err
 		}
 	}
+	var lambda []float32
+	if c.Dual != nil {
+		if lambda, err = c.Dual.begin(t); err != nil {
+			return nil, err
+		}
+		defer clear(lambda)
+	}
 	var before, total int64
 	for _, one := range units {
 		total += int64(c.steps(one))
@@ -131,6 +141,9 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 			err = fmt.Errorf("%w: %d, and its owner wants %d (--examples)", errFew, averaged, c.Least)
 		}
 		if err == nil {
+			for i, v := range lambda {
+				delta[i] += v
+			}
 			var norm float64
 			if said != nil && len(c.Seed) == 0 { // no two runs have the same
 				said.Speed = pace.speed()
@@ -152,12 +165,22 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 			return nil, err
 		}
 	}
+	if c.Dual != nil && !c.Dual.Noisy {
+		if err := c.Dual.end(t, c.Lattice, u.sum); err != nil {
+			return nil, err
+		}
+	}
 	if c.Own != (dp.Variance{}) {
 		noise := c.Noise
 		if noise == nil {
 			noise = OwnNoise(c.Seed, c.Round)
 		}
 		if err := dp.AddOwn(u.sum, c.Own, noise); err != nil {
+			return nil, err
+		}
+	}
+	if c.Dual != nil && c.Dual.Noisy {
+		if err := c.Dual.end(t, c.Lattice, u.sum); err != nil {
 			return nil, err
 		}
 	}

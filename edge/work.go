@@ -18,6 +18,7 @@ type work struct {
 	count   dp.CountCode
 	figures dp.FigureCode
 	own     dp.Variance // of the noise that this device adds itself; zero: none
+	dual    *Dual       // nil: the job asks for none
 	patch   *wire.Blob  // the slice as a difference to held; nil: fetch it whole
 	held    []float32
 	start   chan<- contract.Slice // gets the slice once it is there; it never blocks
@@ -76,7 +77,7 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 			Spec: spec, Sequence: int(j.Sequence), Program: program,
 			Memory: c.cfg.Policy.Memory,
 		},
-		Own: w.own, Noise: noise,
+		Own: w.own, Noise: noise, Dual: w.dual,
 		Seed: c.cfg.Seed, Log: c.cfg.Log,
 		Failed: func(err error) {
 			failed := at

@@ -76,6 +76,13 @@ func (j Job) validateUnit() error {
 	if n := j.ExpectedCohort() * j.UnitsPerDevice(); n < 1 {
 		return refuse("providers.sampling_rate is %v: %.3g providers are expected in a round, must be at least 1", p.SamplingRate, n)
 	}
+	if j.Training.Dual && p.Max > 0 && j.Privacy.Noise != NoiseSilo {
+		return refuse("training.dual with providers.max %d: a device's dual variable holds what its providers' data gave, so that one of them "+
+			"would move all others' vectors, by more than the noise hides. Set privacy.noise: silo, which has each vector carry all of the noise, or leave one of the two out", p.Max)
+	}
+	if o := j.Server.Optimizer; j.Training.Dual && (o != FedAvg || j.Server.LearningRate != 1) {
+		return refuse("training.dual with server.optimizer %s and server.learning_rate %v: a dual variable takes the adapter for the mean of what devices sent: fedavg at 1", o, j.Server.LearningRate)
+	}
 	if !(c.CountNoise >= 0) || math.IsInf(c.CountNoise, 1) {
 		return refuse("clipping.count_noise is %v, must be positive, or 0 to choose it", c.CountNoise)
 	}

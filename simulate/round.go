@@ -73,7 +73,7 @@ func (r *Run) prepare(d *coordinator.Draw) (start, error) {
 			Providers: j.Providers.Max, ProviderRate: j.Providers.SamplingRate,
 		},
 		Base: base, BaseSHA256: sum, Program: code, Start: values,
-		layout: r.core.Layout(), lattice: d.Lattice(), task: r.task,
+		layout: r.core.Layout(), lattice: d.Lattice(), task: r.task, own: r.duals.own(d.Own()),
 	}}, nil
 }
 
@@ -94,7 +94,7 @@ func (r *Run) client(round uint64, member int) (Client, error) {
 		return Client{}, fmt.Errorf("simulate: client %d: %w", n, err)
 	}
 	seed, _ := edge.Reproducible(r.cfg.Seed, n)
-	return Client{Number: n, Seed: seed, Set: set}, nil
+	return Client{Number: n, Seed: seed, Set: set, Dual: r.duals.client(n)}, nil
 }
 
 // release adds the noise, takes the optimizer's step and says what it came to.

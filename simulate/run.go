@@ -101,6 +101,7 @@ type Run struct {
 	coins    coordinator.Coins
 	events   []dp.Event
 	rounds   []Round
+	duals    *duals   // of clients, where the job has some; else nil
 	settings [32]byte // what its state may be continued under, where it has one
 	own      bool     // the trainer is ours to close
 }
@@ -178,6 +179,11 @@ func New(cfg Config) (_ *Run, err error) {
 	}
 	if cfg.Compile == nil {
 		r.cfg.Compile = program.Step
+	}
+	if r.job.Training.Dual {
+		if r.duals, err = r.newDuals(); err != nil {
+			return nil, err
+		}
 	}
 	if err := r.takeUp(); err != nil {
 		return nil, err

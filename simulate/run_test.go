@@ -115,22 +115,28 @@ func TestEqualToAFleetOverSockets(t *testing.T) {
 			own(j, "devices", 0.5)
 			j.Clipping.Adaptive = true
 		},
-		"devices, sampled": func(j *coordinator.Job) {
+		"devices, sampled, dual": func(j *coordinator.Job) {
 			own(j, "devices", 0.5)
+			j.Training.Dual, j.Server.Optimizer = true, job.FedAvg
 			j.Cohort.SamplingRate, j.Privacy.Delta, j.Shard.Size = 0.9, 1e-7, 64
 		},
 		"fixed": func(j *coordinator.Job) {
 			j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 0, 0
 			j.Cohort.Sampling, j.Cohort.Size = "fixed", 11
 		},
-		"silo": func(j *coordinator.Job) { own(j, "silo", 3) },
+		"silo, dual": func(j *coordinator.Job) {
+			own(j, "silo", 3)
+			j.Training.Dual, j.Server.Optimizer = true, job.FedAvg
+		},
 		"fused": func(j *coordinator.Job) {
 			if wasm.Fuses() { // elsewhere a case like "all"
 				j.Training.Arithmetic = job.Fused
 			}
 		},
 		"averaged": func(j *coordinator.Job) { j.Server.Average = 3 },
-		"falling":  func(j *coordinator.Job) { j.Training.EndFactor = 0.1 },
+		"falling, dual": func(j *coordinator.Job) {
+			j.Training.EndFactor, j.Training.Dual, j.Server.Optimizer = 0.1, true, job.FedAvg
+		},
 		"held out": heldOut,
 		"held out, devices": func(j *coordinator.Job) {
 			own(j, "devices", 0.5)

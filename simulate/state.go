@@ -30,8 +30,9 @@ type state struct {
 	Version  int      `cbor:"1,keyasint"` // of this format
 	Settings [32]byte `cbor:"2,keyasint"`
 	Core     coordinator.Snapshot
-	Rounds   []byte   // JSON, as Result has them
-	Events   [][]byte // canonical
+	Rounds   []byte         // JSON, as Result has them
+	Events   [][]byte       // canonical
+	Duals    map[int][]byte `cbor:",omitempty"`
 }
 
 const (
@@ -101,6 +102,9 @@ func (r *Run) keep() error {
 			return err
 		}
 		s.Events = append(s.Events, b)
+	}
+	if s.Duals, err = r.duals.kept(); err != nil {
+		return err
 	}
 	b, err := cbor.Marshal(s)
 	if err != nil {
@@ -173,7 +177,7 @@ func (r *Run) parse(b []byte) error {
 		return err
 	}
 	r.rounds, r.events = rounds, events
-	return nil
+	return r.duals.takeUp(s.Duals)
 }
 
 // rho is the expected norm of the noise in the mean update over the clip norm, at

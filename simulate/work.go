@@ -47,6 +47,7 @@ type Assignment struct {
 	layout  *model.Layout
 	lattice *quant.Lattice
 	task    task.Task
+	own     dp.Variance // of a client's own noise, where its dual variable is to know it; else zero
 }
 
 // NewAssignment derives the rest where a plan came from elsewhere. It refuses a
@@ -98,6 +99,7 @@ type Client struct {
 	Number int
 	Seed   []byte // of its coins, orders and rounding
 	Set    *dataset.Set
+	Dual   *edge.Dual // nil: it keeps nothing
 }
 
 // Contribute is one client's part: its symbols (nil for one without examples), and
@@ -115,7 +117,7 @@ func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Cli
 	}
 	var failed error // of the one unit that a client is; a provider of several counts as absent
 	symbols, err = edge.Contribute(ctx, trainer, data, edge.Contribution{
-		Round: a.Round, Seed: c.Seed, Lattice: a.lattice, Count: a.Count, Figures: a.Figures, Labels: a.Classes,
+		Round: a.Round, Seed: c.Seed, Lattice: a.lattice, Count: a.Count, Figures: a.Figures, Labels: a.Classes, Dual: c.Dual, Own: a.own,
 		Task: edge.Task{
 			Base:       func(context.Context) (*model.Base, error) { return a.Base, nil },
 			BaseSHA256: a.BaseSHA256, Layout: a.layout, Rank: a.Rank, Start: a.Start, Program: a.Program,
@@ -130,6 +132,15 @@ func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Cli
 	})
 	if err = errors.Join(err, failed); err != nil {
 		return nil, nil, fmt.Errorf("simulate: client %d: %w", c.Number, err)
+	}
+	if a.own != (dp.Variance{}) { // its dual variable knows it now; the sum gets it with everybody's
+		noise := make([]int64, len(symbols))
+		if err := edge.OwnNoise(c.Seed, a.Round).AddNoise(noise, a.own); err != nil {
+			return nil, nil, err
+		}
+		for i, x := range noise {
+			symbols[i] -= int32(x)
+		}
 	}
 	return symbols, norms, nil
 }

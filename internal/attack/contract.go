@@ -20,7 +20,7 @@ const (
 	JobPrivacy, JobDeadlines, JobRecipe             = 33, 34, 35
 	JobProviders, JobProviderRate, JobLog           = 23, 24, 36
 	JobPublished, JobDealt                          = 37, 38
-	JobHeldOut, JobScored, JobObjectives            = 39, 40, 41 // the last
+	JobHeldOut, JobScored, JobObjectives, JobDual   = 39, 40, 41, 42 // the last
 
 	PlanTask, PlanRound, PlanRank, PlanValues, PlanClip = 0, 1, 3, 4, 8
 	PlanVersion, PlanSeed, PlanSlice, PlanRotation      = 2, 5, 6, 7

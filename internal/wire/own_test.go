@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
@@ -26,6 +27,42 @@ func TestOwnNoiseIsWhatIsClaimed(t *testing.T) {
 	} {
 		j := job()
 		j.Privacy = c.p
+		_, err := j.AppendBinary(nil)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestDualOfWhat: a device keeps a dual variable where one unit's data moves its own vector
+// alone, or where each vector carries all of the noise.
+func TestDualOfWhat(t *testing.T) {
+	for name, c := range map[string]struct {
+		dual      float64
+		providers uint32
+		noise     string
+		want      string // of the error; empty: none
+	}{
+		"none":               {0, 4, NoiseCentral, ""},
+		"devices":            {1, 0, NoiseCentral, ""},
+		"devices, own noise": {1, 0, NoiseDevices, ""},
+		"providers":          {8.4, 4, NoiseCentral, "job.providers"},
+		"providers, shares":  {8.4, 4, NoiseDevices, "job.providers"},
+		"providers, whole":   {8.4, 4, NoiseSilo, ""},
+		"devices, of two":    {2, 0, NoiseCentral, "job.dual"},
+		"negative":           {-1, 0, NoiseCentral, "job.dual"},
+		"tiny":               {1e-300, 0, NoiseCentral, "job.dual"},
+		"no number":          {math.NaN(), 0, NoiseCentral, "job.dual"},
+		"endless":            {math.Inf(1), 0, NoiseCentral, "job.dual"},
+	} {
+		j := job()
+		j.Dual, j.Providers = c.dual, c.providers
+		if j.ProviderRate = 0; c.providers > 0 {
+			j.ProviderRate = 0.5
+		}
+		if j.Privacy = (Privacy{NoiseMultiplier: 1, Noise: c.noise}); c.noise != NoiseCentral {
+			j.Privacy.OwnNoise, j.Privacy.Honest = 1, 1
+		}
 		_, err := j.AppendBinary(nil)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)

@@ -80,6 +80,10 @@ type Job struct {
 	Scored  uint32
 
 	Objectives string // of pretraining on documents, with commas; empty: all of them
+
+	// Dual has devices keep a dual variable between rounds: what it divides a device's vector by,
+	// the units expected in it; 0: they keep nothing.
+	Dual float64
 }
 
 // Published says where everybody can have the base of a job. It is the coordinator's word:

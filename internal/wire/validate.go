@@ -178,6 +178,12 @@ func (j *Job) validate() error {
 	if !(j.HeldOut >= 0 && j.HeldOut <= training.MostHeldOut) || (j.HeldOut == 0) != (j.Scored == 0) {
 		return fmt.Errorf("wire: job.held_out is %v and job.scored %d: the share must lie in 0..%v, and both or neither be there", j.HeldOut, j.Scored, training.MostHeldOut)
 	}
+	if !(j.Dual >= 0 && j.Dual <= MaxProviders) || j.Dual != 0 && j.Dual < 1.0/MaxProviders || j.Providers == 0 && j.Dual > 0 && j.Dual != 1 {
+		return fmt.Errorf("wire: job.dual is %v, must be 0, or the units of a device's vector: 1 without job.providers, else %.3g..%d", j.Dual, 1.0/MaxProviders, MaxProviders)
+	}
+	if j.Dual != 0 && j.Providers > 0 && j.Privacy.Noise != NoiseSilo {
+		return fmt.Errorf("wire: job.dual with job.providers, and job.privacy.noise is %q: a provider's data would move the others' vectors by more than that hides", j.Privacy.Noise)
+	}
 	if j.Dealt && j.LogKey == [32]byte{} {
 		return errors.New("wire: job.dealt without job.log_key: devices draw with the keys of a log")
 	}

@@ -62,6 +62,9 @@ type Spec struct {
 	// the first. Before the first roots it is SGD with clipped values. Defaults 10 and 100.
 	StatisticsEvery int `yaml:"statistics_every" json:",omitempty"`
 	RootsEvery      int `yaml:"roots_every" json:",omitempty"`
+	// Dual has each device keep a dual variable between its rounds, DP-CLGECL's, which is added to
+	// its update before that is clipped. Default false.
+	Dual bool `yaml:"dual" json:",omitempty"`
 	// LearningRate of the local steps, and of the head's values in them. 0 follows
 	// from the base: see ForBase; a head's rate of 0 beside a learning rate that is
 	// given is the same as that.
@@ -123,6 +126,8 @@ func (s Spec) Validate() error {
 	switch {
 	case (s.WeightCap > 0) != (s.MeanWeight > 0) || !(s.MeanWeight >= 0 && s.MeanWeight <= 1):
 		return fmt.Errorf("training.mean_weight is %v and training.weight_cap %d: give both, a mean weight in (0, 1], or neither", s.MeanWeight, s.WeightCap)
+	case s.Dual && s.WeightCap > 0:
+		return fmt.Errorf("training.dual with training.weight_cap %d: what a dual variable is held against is a mean in which all count alike", s.WeightCap)
 	case s.Epochs > s.Steps:
 		return fmt.Errorf("training.epochs is %d and training.steps %d, the most steps of a device: a pass takes one at least. "+
 			"training.steps of epochs x examples of a device / batch would do, %d for devices of up to training.batch = %d examples",
