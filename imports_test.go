@@ -39,6 +39,7 @@ cmd/starling-edge: internal/command internal/command/device internal/engine
 cmd/starling-web: audio dataset edge internal/wire web/client
 coordinator: coordinator/internal/fleet coordinator/internal/link coordinator/internal/timing coordinator/monitor coordinator/optimizer
     coordinator/round coordinator/store dp evaluate/metric internal/contract internal/wire job log model program quant secagg
+coordinator/bucket:
 coordinator/internal/fleet: coordinator/internal/link coordinator/round
 coordinator/internal/link: coordinator/internal/origin coordinator/monitor internal/wire
 coordinator/internal/origin:
@@ -63,7 +64,7 @@ internal/command: dataset edge hub internal/terminal internal/strict job model m
 internal/command/device: dataset edge hub internal/command internal/durable internal/engine internal/generation internal/predict
     internal/strict internal/terminal internal/wire job job/training leak model program task trainer wasm
 internal/curve: dp
-internal/command/operator: audit audit/membership audit/memorization coordinator coordinator/jobs coordinator/monitor
+internal/command/operator: audit audit/membership audit/memorization coordinator coordinator/bucket coordinator/jobs coordinator/monitor
     coordinator/natsaccess coordinator/relay coordinator/server coordinator/store dataset dp edge evaluate hub internal/strict
     internal/command internal/curve internal/dossier internal/durable internal/engine internal/engine/plugins internal/evaluation
     internal/exposure internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim
@@ -279,7 +280,8 @@ func TestImportTable(t *testing.T) {
 // A device's program is small: it links no coordinator or simulation, no store, queue or plots.
 func TestTheEdgeLinksNoServer(t *testing.T) {
 	not := []string{module + "coordinator", module + "simulate", module + "lab", module + "web", "github.com/nats-io/",
-		"modernc.org/", "github.com/jackc/", "database/sql", "gonum.org/v1/plot", "codeberg.org/go-fonts/", "github.com/gomlx/go-xla", "net/http/pprof"}
+		"modernc.org/", "github.com/jackc/", "database/sql", "gonum.org/v1/plot", "codeberg.org/go-fonts/", "github.com/gomlx/go-xla", "net/http/pprof",
+		"github.com/minio/"}
 	for _, dep := range list(t)["cmd/starling-edge"].Deps {
 		for _, prefix := range not {
 			if strings.HasPrefix(dep, prefix) {
@@ -291,7 +293,7 @@ func TestTheEdgeLinksNoServer(t *testing.T) {
 
 // onlyLaboratory are modules that the laboratory draws, queues, generates and reads back with.
 var onlyLaboratory = []string{"github.com/nats-io/nats-server", "github.com/nats-io/jwt", "gonum.org/v1/plot", "codeberg.org/", "git.sr.ht/", "github.com/mmcloughlin/avo",
-	"github.com/makiuchi-d/gozxing", "github.com/santhosh-tekuri/jsonschema", "github.com/rogpeppe/go-internal"}
+	"github.com/makiuchi-d/gozxing", "github.com/santhosh-tekuri/jsonschema", "github.com/rogpeppe/go-internal", "github.com/johannesboyne/gofakes3"}
 
 // What trains and predicts is what devices run: GoMLX's Go backend is for tests to compare with.
 func TestCommandsLinkOneEngine(t *testing.T) {

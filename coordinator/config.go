@@ -33,6 +33,15 @@ type Config struct {
 	// coordinator: a model's name on a hub and its commit, or an embedded base's name alone.
 	// Empty: nowhere.
 	BaseName, BaseRevision string
+	// Sources say where another owner has base and start from, in whatever form the caller
+	// writes it; they are kept in the store, and store.ReadSources has them. May be empty.
+	Sources string
+	// Elsewhere describes the last release that is known beside Dir's own; nil: none is. A store
+	// that is older than that has forgotten rounds.
+	Elsewhere *model.CheckpointInfo
+	// Released is called, from one goroutine at a time, when a release lies in the folder dir,
+	// and must return soon. May be nil.
+	Released func(version int, dir string)
 	// Start is what the first round begins with, made elsewhere over the same base;
 	// nil: a fresh adapter.
 	Start *model.Adapter

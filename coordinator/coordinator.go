@@ -258,6 +258,11 @@ func (c *Coordinator) resume() error {
 	}
 	c.task = wire.TaskID(c.jobBytes)
 	c.taskName = hex.EncodeToString(c.task[:])
+	if c.cfg.Sources != "" {
+		if err := c.store.KeepSources(c.cfg.Sources); err != nil {
+			return err
+		}
+	}
 	c.blobs.hold(monitor.PartBase, c.t.baseRef, c.t.baseBlob)
 	c.programs = newPrograms(c.cfg, c.t, c.blobs)
 

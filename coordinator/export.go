@@ -74,14 +74,27 @@ var ErrRolledBack = errors.New("coordinator: the ledger has forgotten rounds tha
 // its export. A checkpoint of a round that the ledger does not have is what is left of
 // a newer store: to go on from the older one would spend the same budget again.
 func (c *Coordinator) catchUp() error {
+	forgot := func(info model.CheckpointInfo, at string) error {
+		if !c.rnd.secret() || info.Job != c.t.job.Name || info.Version <= int(c.core.version) {
+			return nil
+		}
+		return fmt.Errorf("%w: %s holds version %d, %s ends at version %d: put the newest copy of %s back; if this is another run, give it a folder of its own",
+			ErrRolledBack, at, info.Version, store.FileName, c.core.version, store.FileName)
+	}
+	if at := c.cfg.Elsewhere; at != nil {
+		if err := forgot(*at, "what was released elsewhere"); err != nil {
+			return err
+		}
+	}
 	var info model.CheckpointInfo
 	b, err := os.ReadFile(filepath.Join(c.checkpointDir(), model.CheckpointFile))
 	if err == nil {
 		info, err = model.ParseCheckpointInfo(b)
 	}
-	if err == nil && c.rnd.secret() && info.Job == c.t.job.Name && info.Version > int(c.core.version) {
-		return fmt.Errorf("%w: %s holds version %d, %s ends at version %d: put the newest copy of %s back; if this is another run, give it a folder of its own",
-			ErrRolledBack, c.checkpointDir(), info.Version, store.FileName, c.core.version, store.FileName)
+	if err == nil {
+		if err := forgot(info, c.checkpointDir()); err != nil {
+			return err
+		}
 	}
 	if c.core.version == 0 {
 		return nil
@@ -89,6 +102,9 @@ func (c *Coordinator) catchUp() error {
 	if err == nil && info.Version == int(c.core.version) {
 		written, err := os.ReadFile(filepath.Join(c.checkpointDir(), model.AdapterFile))
 		if want, e := model.EncodeAdapter(c.core.Adapter()); err == nil && e == nil && bytes.Equal(written, want) {
+			if c.cfg.Released != nil && (c.cfg.Elsewhere == nil || c.cfg.Elsewhere.Version < info.Version) {
+				c.cfg.Released(info.Version, c.checkpointDir())
+			}
 			return nil
 		}
 	}

@@ -218,6 +218,9 @@ func (c *Coordinator) export(measured []metric.RankAccuracy) error {
 	if err != nil {
 		return fmt.Errorf("coordinator: checkpoint folder: %w", err)
 	}
+	if c.cfg.Released != nil {
+		c.cfg.Released(info.Version, c.checkpointDir())
+	}
 	return nil
 }
 

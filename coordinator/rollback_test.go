@@ -2,13 +2,16 @@ package coordinator
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/model"
 )
 
 // TestHostileRollback: who puts an older copy of the store back, by mistake or to have
@@ -80,4 +83,45 @@ func mustRead(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// TestReleasedElsewhere: another folder that knows of a newer release refuses to go on from an
+// older state; a release that is not known there is handed on, at its round and at a start.
+func TestReleasedElsewhere(t *testing.T) {
+	const n = 3
+	dir, base := t.TempDir(), tinyBase(t)
+	job := tinyJob(n)
+	job.Rounds = 2
+	var handed []int
+	cfg := Config{Job: job, Dir: dir, Base: base, Hosts: []string{}, Sources: `{"name":"elsewhere"}`,
+		Released: func(version int, at string) {
+			if b := mustRead(t, filepath.Join(at, model.CheckpointFile)); !strings.Contains(string(b), fmt.Sprintf(`"version": %d`, version)) {
+				t.Errorf("version %d is handed on as %s", version, b)
+			}
+			handed = append(handed, version)
+		}}
+	if err := setTable(t, cfg, n, nil).run(); err != nil {
+		t.Fatal(err)
+	}
+	if handed = slices.Compact(handed); !slices.Equal(handed, []int{1, 2}) {
+		t.Errorf("handed on were %v", handed)
+	}
+	if text, err := store.ReadSources(dir); err != nil || text != cfg.Sources {
+		t.Errorf("sources %q, %v", text, err)
+	}
+	for version, want := range []error{nil, nil, nil, ErrRolledBack} {
+		handed, cfg.Elsewhere = nil, &model.CheckpointInfo{Job: job.Name, Version: version}
+		c, err := New(cfg)
+		if !errors.Is(err, want) {
+			t.Errorf("version %d elsewhere: %v", version, err)
+		}
+		if is := len(handed) > 0; is != (version < 2) {
+			t.Errorf("version %d elsewhere: handed on were %v", version, handed)
+		}
+		if err == nil {
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }

@@ -31,22 +31,22 @@ import (
 )
 
 type serveFlags struct {
-	job, dir, store, listen, url, validation, test string
-	sample, witness                                string
-	admin                                          string
-	tls, everyRank, qr                             bool
-	cert, key, acme, directory                     string
-	trusted, origins                               []string
-	log                                            command.Log
-	nats                                           relay.Access
-	natsListen                                     string
-	gateways                                       []string
-	startNATS                                      natsaccess.Start
-	linger                                         time.Duration
-	despiteDropout                                 bool
-	mostJobs                                       int
-	epsilon, delta                                 float64         // of a fleet
-	columns                                        dataset.Columns // of the public files
+	job, dir, store, blobs, listen, url, validation, test string
+	sample, witness                                       string
+	admin                                                 string
+	tls, everyRank, qr                                    bool
+	cert, key, acme, directory                            string
+	trusted, origins                                      []string
+	log                                                   command.Log
+	nats                                                  relay.Access
+	natsListen                                            string
+	gateways                                              []string
+	startNATS                                             natsaccess.Start
+	linger                                                time.Duration
+	despiteDropout                                        bool
+	mostJobs                                              int
+	epsilon, delta                                        float64         // of a fleet
+	columns                                               dataset.Columns // of the public files
 }
 
 func newServeCmd(a *command.App, n natsaccess.Start) *cobra.Command {
@@ -96,6 +96,7 @@ one fleet, until it is stopped.`,
 	cmd.Flags().StringVar(&f.job, "job", "", "job file (YAML)")
 	cmd.Flags().StringVar(&f.dir, "dir", "", "folder for the ledger, journal and checkpoints")
 	cmd.Flags().StringVar(&f.store, "store", "", "PostgreSQL database for the ledger and the journal in place of a file in --dir, as postgres://USER@HOST/DATABASE, with ?schema=NAME for each server; kept in --dir. Several may be started with one: the others stand by")
+	cmd.Flags().StringVar(&f.blobs, "blobs", "", "S3-compatible bucket for base, adapter.start and releases, as s3://BUCKET/PREFIX?endpoint=https://HOST, so that owners with one --store need no folder in common; credentials from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SHARED_CREDENTIALS_FILE")
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to listen on")
 	cmd.Flags().StringVar(&f.url, "url", "", "how devices reach this address, if not by the one listened on; with a path where a proxy serves it below one")
 	cmd.Flags().StringVar(&f.admin, "admin", freeAdmin, "address of the dashboard and of /metrics, which ask for the token that is printed; off loopback with TLS. Port 0 is a free one, kept in --dir for the next start")
@@ -166,12 +167,19 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	b, err := command.LoadJobBase(job)
+	cfg := coordinator.Config{Job: job, Dir: f.dir, Patient: true, DespiteDropout: f.despiteDropout, Compile: program.Step, Hosts: program.Hosts}
+	if cfg.Log, err = f.log.Logger(a.Stderr); err != nil {
+		return err
+	}
+	shelf, err := f.shelf(cfg.Log)
 	if err != nil {
 		return err
 	}
+	if err := shelf.load(ctx, &cfg, f.dir); err != nil {
+		return err
+	}
+	b := cfg.Base
 	command.SayTask(a.Stderr, job.Task != "", b)
-	written := job
 	job = job.ForBase(b.Config)
 	layout, err := outcome.Layout(job, b)
 	if err != nil {
@@ -183,29 +191,17 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	}
 	view := progress.NewView(a.Stderr, job, measured.liveNote())
 	view.Learning = measured.learning(job.Rounds)
-	adapter, err := command.LoadStart(job, b)
-	if err != nil {
-		return err
-	}
-	name, revision, err := command.PublishedBase(written)
-	if err != nil {
-		return err
-	}
-	cfg := coordinator.Config{Job: written, Dir: f.dir, Base: b, BaseName: name, BaseRevision: revision, Start: adapter, Progress: view.Show,
-		Patient: true, DespiteDropout: f.despiteDropout,
-		Compile: program.Step, Hosts: program.Hosts}
 	if f.witness != "" {
 		cfg.Cosign = (&server.Witness{URL: f.witness, HTTP: http.DefaultClient}).Cosign
 	}
-	if cfg.Log, err = f.log.Logger(a.Stderr); err != nil {
-		return err
-	}
-	if !f.log.Drawn() {
-		cfg.Progress = nil
+	if f.log.Drawn() {
+		cfg.Progress = view.Show
 	}
 	measured.choose(&cfg)
 	var c *coordinator.Coordinator
+	defer shelf.end(ctx)
 	if err := f.whenMine(ctx, a, func() (err error) {
+		shelf.release(ctx, &cfg, "")
 		c, err = coordinator.New(cfg)
 		return err
 	}); err != nil {

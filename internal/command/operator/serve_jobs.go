@@ -66,18 +66,27 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 	if err != nil {
 		return err
 	}
+	shelf, err := f.shelf(log)
+	if err != nil {
+		return err
+	}
 	var site *server.Site
+	defer shelf.end(ctx)
 	cfg := jobs.Config{
 		Dir: f.dir, Most: f.mostJobs, Log: log,
 		Open: func(j store.Hosted, dir string, host coordinator.Host) (*coordinator.Coordinator, error) {
-			cfg, err := hostedConfig(j)
-			if err != nil {
-				return nil, err
-			}
-			cfg.Dir, cfg.Host = dir, host
+			cfg := coordinator.Config{Dir: dir, Host: host, Patient: true, Compile: program.Step, Hosts: program.Hosts}
 			if log != nil {
 				cfg.Log = log.With("job", j.Name)
 			}
+			var err error
+			if cfg.Job, err = job.Parse(strings.NewReader(string(j.File))); err != nil {
+				return nil, err
+			}
+			if err := shelf.load(ctx, &cfg, dir); err != nil {
+				return nil, err
+			}
+			shelf.release(ctx, &cfg, j.Folder)
 			return coordinator.New(cfg)
 		},
 		Mount: func(j store.Hosted, c *coordinator.Coordinator) error {
@@ -101,22 +110,6 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 	}
 	err = f.serveJobs(ctx, a, host, site)
 	return errors.Join(err, host.Close())
-}
-
-// hostedConfig is a submitted job's coordinator but for what is the host's to say.
-func hostedConfig(h store.Hosted) (cfg coordinator.Config, err error) {
-	cfg = coordinator.Config{Patient: true, Compile: program.Step, Hosts: program.Hosts}
-	if cfg.Job, err = job.Parse(strings.NewReader(string(h.File))); err != nil {
-		return cfg, err
-	}
-	if cfg.Base, err = command.LoadJobBase(cfg.Job); err != nil {
-		return cfg, err
-	}
-	if cfg.Start, err = command.LoadStart(cfg.Job.ForBase(cfg.Base.Config), cfg.Base); err != nil {
-		return cfg, err
-	}
-	cfg.BaseName, cfg.BaseRevision, err = command.PublishedBase(cfg.Job)
-	return cfg, err
 }
 
 // serveJobs puts the site on the network and runs its jobs.

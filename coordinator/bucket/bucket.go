@@ -1,0 +1,202 @@
+// Package bucket keeps in an S3-compatible bucket what owners on different machines need of
+// a job and their database does not hold: the base and the adapter that it begins with, by
+// the SHA-256 of their content, and each release.
+//
+// Threat model: whoever runs the bucket may withhold anything. What is fetched by a hash is
+// bounded by the size that is known beforehand, and nobody sees it before its hash was found
+// to be right. What is read of a release is a few numbers that can end a start and nothing
+// else. Released models and bases can be read by whoever may read the bucket.
+package bucket
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+)
+
+var (
+	// ErrURL: an address that names no bucket, or no credentials for it.
+	ErrURL = errors.New("bucket")
+	// ErrAbsent: the bucket has nothing of that name.
+	ErrAbsent = errors.New("there is no such object")
+	// ErrContent: what the bucket has under a hash is something else.
+	ErrContent = errors.New("the content is not what its name says")
+)
+
+// Bounds of an exchange.
+const (
+	patience  = 30 * time.Second // and as long again for each leastRate bytes
+	leastRate = 64 << 10         // bytes a second
+	mostSmall = 1 << 20          // bytes of what is read whole
+	mostError = 64 << 10         // bytes of an answer that is an error
+)
+
+// Both may become parts of a host's name.
+var (
+	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+	regionName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+)
+
+// Bucket is a place in a bucket. It may be used from any goroutine.
+type Bucket struct {
+	root     *url.URL // of the bucket
+	prefix   string
+	region   string
+	creds    credentials
+	at       string // for errors
+	patience time.Duration
+	client   *http.Client
+}
+
+// Open takes s3://BUCKET/PREFIX, with ?endpoint=https://HOST:PORT where it is not Amazon's,
+// and &region=. It asks the bucket nothing.
+func Open(text string) (*Bucket, error) {
+	wrong := func(format string, args ...any) (*Bucket, error) {
+		return nil, fmt.Errorf("%w: %s; want s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION", ErrURL, fmt.Sprintf(format, args...))
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.User != nil { // which may hold a secret
+		return wrong("the address cannot be read, or has credentials in it, which belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+	}
+	if u.Scheme != "s3" || !bucketName.MatchString(u.Host) || u.Fragment != "" {
+		return wrong("%.200q", text)
+	}
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return wrong("%.200q: %v", text, err)
+	}
+	for key := range q {
+		if key != "endpoint" && key != "region" {
+			return wrong("%.40q is no parameter", key)
+		}
+	}
+	b := &Bucket{prefix: strings.Trim(path.Clean("/"+u.Path), "/"), region: q.Get("region"), patience: patience}
+	if b.region == "" {
+		b.region = "us-east-1" // what those that have no regions are called by
+	}
+	if !regionName.MatchString(b.region) {
+		return wrong("the region %.40q", b.region)
+	}
+	endpoint := q.Get("endpoint")
+	if b.root, err = url.Parse(endpoint); endpoint == "" {
+		b.root = &url.URL{Scheme: "https", Host: u.Host + ".s3." + b.region + ".amazonaws.com", Path: "/"}
+	} else if err != nil || b.root.Scheme != "https" && b.root.Scheme != "http" || b.root.Host == "" || b.root.User != nil ||
+		strings.Trim(b.root.Path, "/") != "" || b.root.RawQuery != "" {
+		return wrong("the endpoint is no address of a host, or has credentials or a path in it")
+	} else {
+		b.root.Path = "/" + u.Host + "/"
+	}
+	if b.creds, err = findCredentials(); err != nil {
+		return nil, fmt.Errorf("%w %s: %w", ErrURL, u.Host, err)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableCompression, transport.ResponseHeaderTimeout = true, patience
+	b.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	b.at = fmt.Sprintf("s3://%s at %s", path.Join(u.Host, b.prefix), b.root.Host)
+	return b, nil
+}
+
+// String says where it is.
+func (b *Bucket) String() string { return b.at }
+
+// Below is a place of the same bucket below this one.
+func (b *Bucket) Below(name string) *Bucket {
+	sub := *b
+	sub.prefix = path.Join(b.prefix, name)
+	return &sub
+}
+
+func blobName(sum [32]byte) string { return "blobs/" + hex.EncodeToString(sum[:]) }
+
+// limited ends an exchange that lasts longer than its bytes may: size of them.
+func (b *Bucket) limited(ctx context.Context, size int64) (context.Context, context.CancelFunc) {
+	d := b.patience + time.Duration(size/leastRate)*time.Second
+	return context.WithTimeoutCause(ctx, d, fmt.Errorf("the bucket takes longer than %v", d.Round(time.Second)))
+}
+
+// said is an error with the bucket's name.
+func (b *Bucket) said(ctx context.Context, what, name string, err error) error {
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return fmt.Errorf("bucket %s: %s %s: %w", b.at, what, path.Join(b.prefix, name), err)
+}
+
+// Keep puts content under its hash, unless something of that size is there.
+func (b *Bucket) Keep(ctx context.Context, sum [32]byte, content io.ReaderAt, size int64) error {
+	ctx, cancel := b.limited(ctx, size)
+	defer cancel()
+	name := blobName(sum)
+	there, err := b.ask(ctx, http.MethodHead, name, nil, nothing)
+	if err == nil {
+		if err := there.Body.Close(); err == nil && there.ContentLength == size {
+			return nil
+		}
+	} else if !errors.Is(err, ErrAbsent) {
+		return b.said(ctx, "look for", name, err)
+	}
+	return b.put(ctx, name, sum, io.NewSectionReader(content, 0, size))
+}
+
+// put writes an object by one request that is signed with its hash, which the bucket holds the
+// content against: it appears whole or not at all. One that was cut off begins again.
+func (b *Bucket) put(ctx context.Context, name string, sum [32]byte, content *io.SectionReader) error {
+	answer, err := b.ask(ctx, http.MethodPut, name, content, sum)
+	if err == nil {
+		err = answer.Body.Close()
+	}
+	if err != nil {
+		return b.said(ctx, "put", name, err)
+	}
+	return nil
+}
+
+// putSmall writes what is in memory.
+func (b *Bucket) putSmall(ctx context.Context, name string, data []byte) error {
+	ctx, cancel := b.limited(ctx, int64(len(data)))
+	defer cancel()
+	return b.put(ctx, name, sha256.Sum256(data), io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))))
+}
+
+// Fetch writes to w what a hash names, which has that size, and says in the end whether it
+// was that: what w got is not to be used before.
+func (b *Bucket) Fetch(ctx context.Context, sum [32]byte, size int64, w io.Writer) error {
+	h := sha256.New()
+	return b.get(ctx, blobName(sum), size, io.MultiWriter(h, w), func(n int64) error {
+		if n != size || [32]byte(h.Sum(nil)) != sum {
+			return fmt.Errorf("%w: %d bytes or more, want %d of that SHA-256. Remove it, and start an owner that has it: it puts it there anew", ErrContent, n, size)
+		}
+		return nil
+	})
+}
+
+// get copies an object to w, of which most bytes are asked for and one more, and has its
+// length checked.
+func (b *Bucket) get(ctx context.Context, name string, most int64, w io.Writer, check func(n int64) error) error {
+	ctx, cancel := b.limited(ctx, most)
+	defer cancel()
+	answer, err := b.ask(ctx, http.MethodGet, name, nil, nothing)
+	if err == nil {
+		var n int64
+		if n, err = io.Copy(w, io.LimitReader(answer.Body, most+1)); err != nil {
+			err = fmt.Errorf("cut off after %d bytes: %w", n, err)
+		} else {
+			err = check(n)
+		}
+		err = errors.Join(err, answer.Body.Close())
+	}
+	if err != nil {
+		return b.said(ctx, "get", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/lab/loadtest"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/base"
+)
+
+// TestOwnersWithoutACommonFolder: two owners share a database and a bucket, and nothing else. Base
+// and adapter.start lie where the first one is; when that is killed, they are gone with it. The second
+// one has them from the bucket: the job ends, with releases over the same base.
+func TestOwnersWithoutACommonFolder(t *testing.T) {
+	const devices, rounds, key = 12, 4, "AKIASTARLINGTEST"
+	s := newService(t, devices, rounds)
+	memory := s3mem.New()
+	if err := memory.CreateBucket("models"); err != nil {
+		t.Fatal(err)
+	}
+	fake := gofakes3.New(memory).Server()
+	bucket := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.Contains(r.Header.Get("Authorization"), "Credential="+key+"/") {
+			http.Error(w, "<Error><Code>AccessDenied</Code></Error>", http.StatusForbidden)
+			return
+		}
+		fake.ServeHTTP(w, r)
+	}))
+	defer bucket.Close()
+	const secret = "a secret that no log has"
+	t.Setenv("AWS_ACCESS_KEY_ID", key)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
+
+	place, sum := s.ofTheFirst()
+	front, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &balancer{owners: []string{freePort(t), freePort(t)}, passed: map[net.Conn]string{}}
+	var passing sync.WaitGroup
+	go b.serve(front, &passing)
+	url := "http://" + front.Addr().String()
+	owner := func(i int) *process {
+		return start(t, s.binary, "serve", "--dir", s.folder(i), "--store", s.database.URL(), "--listen", b.owners[i],
+			"--blobs", "s3://models/fleet?endpoint="+bucket.URL, "--url", url, "--log", "text")
+	}
+	first := owner(0)
+	token := s.submit(first)
+	second := owner(1)
+	second.await(t, "standing by")
+	fleet, err := loadtest.New(loadtest.Config{Devices: devices}, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(watchdog.Context(t))
+	var playing sync.WaitGroup
+	playing.Go(func() { fleet.Run(ctx) })
+	t.Cleanup(func() { stop(); playing.Wait(); front.Close(); passing.Wait() })
+	s.more("the first round")
+	first.await(t, `msg="the release is in the bucket".*version=1`)
+
+	if err := first.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	first.end()
+	if err := os.RemoveAll(place); err != nil {
+		t.Fatal(err)
+	}
+	second.await(t, "base and start are taken from the bucket")
+	s.more("a round of the second owner")
+	served, err := http.Get(fmt.Sprintf("%s/jobs/load/blob/%x", url, sum))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blob, err := io.ReadAll(served.Body)
+	if err != nil || sha256.Sum256(blob) != sum {
+		t.Errorf("the second owner serves a base of %d bytes with another hash: %s, %v", len(blob), served.Status, err)
+	}
+	second.await(t, fmt.Sprintf(`msg="the release is in the bucket".*version=%d`, rounds))
+	watchdog.Wait(t, "the devices' end", playing.Wait)
+
+	settled(t, s.binary, s.folder(1), s.charged(), rounds)
+	released, err := model.ReadCheckpoint(filepath.Join(s.folder(1), "jobs", "load", "checkpoint"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if released.Version != rounds || released.BaseSHA256 != fmt.Sprintf("%x", sum) {
+		t.Errorf("released is version %d over the base %s", released.Version, released.BaseSHA256)
+	}
+	weights, err := model.EncodeAdapter(released.Adapter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version := range rounds {
+		file, err := memory.GetObject("models", fmt.Sprintf("fleet/jobs/load/checkpoint/%06d/%s", version+1, model.AdapterFile), nil)
+		if err != nil {
+			t.Errorf("version %d in the bucket: %v", version+1, err)
+			continue
+		}
+		there, err := io.ReadAll(file.Contents)
+		if same := bytes.Equal(there, weights); err != nil || same != (version+1 == rounds) {
+			t.Errorf("version %d in the bucket, of %d bytes, is the last: %v, %v", version+1, len(there), same, err)
+		}
+	}
+	if all := first.said() + second.said(); strings.Contains(all, secret) || strings.Contains(all, key) {
+		t.Error("credentials are in the log")
+	}
+}
+
+// ofTheFirst writes a base and an adapter over it, and has the job begin with them.
+func (s *service) ofTheFirst() (place string, sum [32]byte) {
+	s.t.Helper()
+	must := func(err error) {
+		s.t.Helper()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	place = filepath.Join(s.dir, "of-the-first")
+	own, err := base.Default()
+	must(err)
+	must(model.Release{Base: own}.Write(filepath.Join(place, "base")))
+	b, err := model.LoadBaseDir(filepath.Join(place, "base"))
+	must(err)
+	sum, err = b.SHA256()
+	must(err)
+	labels := []string{"a", "b"}
+	layout, err := model.NewLayout(b.Config, model.Method{RMax: 1, Alpha: 1}, len(labels))
+	must(err)
+	must(model.WriteCheckpoint(filepath.Join(place, "start"), &model.Checkpoint{
+		CheckpointInfo: model.CheckpointInfo{Seq: 16, Labels: labels}, Base: b, Adapter: model.NewAdapter(layout, 7)}))
+	text, err := os.ReadFile(s.file)
+	must(err)
+	job := fmt.Sprintf("base: %s\n", filepath.Join(place, "base")) +
+		strings.Replace(string(text), "adapter: {", fmt.Sprintf("adapter: {start: %s, ", filepath.Join(place, "start")), 1)
+	must(os.WriteFile(s.file, []byte(job), 0o600))
+	return place, sum
+}
