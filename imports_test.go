@@ -38,7 +38,7 @@ cmd/starling: internal/command internal/command/device internal/command/operator
 cmd/starling-edge: internal/command internal/command/device internal/engine
 cmd/starling-web: audio dataset edge internal/wire web/client
 coordinator: coordinator/internal/fleet coordinator/internal/link coordinator/internal/timing coordinator/monitor coordinator/optimizer
-    coordinator/round coordinator/store dp evaluate/metric internal/contract internal/wire job log model program quant secagg
+    coordinator/round coordinator/spans coordinator/store dp evaluate/metric internal/contract internal/wire job log model program quant secagg
 coordinator/bucket:
 coordinator/internal/fleet: coordinator/internal/link coordinator/round
 coordinator/internal/link: coordinator/internal/origin coordinator/monitor internal/wire
@@ -53,6 +53,7 @@ coordinator/relay: coordinator/natsaccess
 coordinator/round:
 coordinator/server: coordinator coordinator/internal/... coordinator/jobs coordinator/monitor coordinator/store dp evaluate/metric internal/durable
     internal/qrcode internal/strict internal/wire log model
+coordinator/spans:
 coordinator/store: dp log
 dataset: audio
 dp: internal/l2 internal/uniform
@@ -65,7 +66,7 @@ internal/command/device: dataset edge hub internal/command internal/durable inte
     internal/strict internal/terminal internal/wire job job/training leak model program task trainer wasm
 internal/curve: dp
 internal/command/operator: audit audit/membership audit/memorization coordinator coordinator/bucket coordinator/jobs coordinator/monitor
-    coordinator/natsaccess coordinator/relay coordinator/server coordinator/store dataset dp edge evaluate hub internal/strict
+    coordinator/natsaccess coordinator/relay coordinator/server coordinator/spans coordinator/store dataset dp edge evaluate hub internal/strict
     internal/command internal/curve internal/dossier internal/durable internal/engine internal/engine/plugins internal/evaluation
     internal/exposure internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim
     internal/spent internal/terminal internal/wire job model model/base/llama model/known program secagg wasm wasm/compiler
@@ -293,7 +294,7 @@ func TestTheEdgeLinksNoServer(t *testing.T) {
 
 // onlyLaboratory are modules that the laboratory draws, queues, generates and reads back with.
 var onlyLaboratory = []string{"github.com/nats-io/nats-server", "github.com/nats-io/jwt", "gonum.org/v1/plot", "codeberg.org/", "git.sr.ht/", "github.com/mmcloughlin/avo",
-	"github.com/makiuchi-d/gozxing", "github.com/santhosh-tekuri/jsonschema", "github.com/rogpeppe/go-internal", "github.com/johannesboyne/gofakes3"}
+	"github.com/makiuchi-d/gozxing", "github.com/santhosh-tekuri/jsonschema", "github.com/rogpeppe/go-internal", "github.com/johannesboyne/gofakes3", "go.opentelemetry.io/"}
 
 // What trains and predicts is what devices run: GoMLX's Go backend is for tests to compare with.
 func TestCommandsLinkOneEngine(t *testing.T) {

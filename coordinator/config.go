@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/starling-fl/starling/coordinator/monitor"
+	"github.com/starling-fl/starling/coordinator/spans"
 	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/log"
 	"github.com/starling-fl/starling/model"
@@ -73,6 +74,8 @@ type Config struct {
 	// signature lines; prove says how the log goes on from what the witness knows. nil: there
 	// is no witness. It is called before each round's plan and must return soon.
 	Cosign func(ctx context.Context, head log.Head, signed []byte, prove func(from int64) ([]log.Hash, error)) ([]byte, error)
+	// Traces are told of each round; nil: nobody is.
+	Traces *spans.Exporter
 	// Host is the fleet, where the job shares it with others; nil: the job has a fleet of its
 	// own, which its store holds.
 	Host Host

@@ -31,22 +31,22 @@ import (
 )
 
 type serveFlags struct {
-	job, dir, store, blobs, listen, url, validation, test string
-	sample, witness                                       string
-	admin                                                 string
-	tls, everyRank, qr                                    bool
-	cert, key, acme, directory                            string
-	trusted, origins                                      []string
-	log                                                   command.Log
-	nats                                                  relay.Access
-	natsListen                                            string
-	gateways                                              []string
-	startNATS                                             natsaccess.Start
-	linger                                                time.Duration
-	despiteDropout                                        bool
-	mostJobs                                              int
-	epsilon, delta                                        float64         // of a fleet
-	columns                                               dataset.Columns // of the public files
+	job, dir, store, blobs, traces, listen, url, validation, test string
+	sample, witness                                               string
+	admin                                                         string
+	tls, everyRank, qr                                            bool
+	cert, key, acme, directory                                    string
+	trusted, origins                                              []string
+	log                                                           command.Log
+	nats                                                          relay.Access
+	natsListen                                                    string
+	gateways                                                      []string
+	startNATS                                                     natsaccess.Start
+	linger                                                        time.Duration
+	despiteDropout                                                bool
+	mostJobs                                                      int
+	epsilon, delta                                                float64         // of a fleet
+	columns                                                       dataset.Columns // of the public files
 }
 
 func newServeCmd(a *command.App, n natsaccess.Start) *cobra.Command {
@@ -123,6 +123,7 @@ one fleet, until it is stopped.`,
 	f.nats.Flags(cmd.Flags())
 	cmd.Flags().StringVar(&f.natsListen, "nats-listen", "", "in place of --nats: address at which this process is a NATS server for its --gateway, with TLS and a password for each")
 	cmd.Flags().StringSliceVar(&f.gateways, "gateway", nil, "name of a gateway that --nats-listen lets in, once for each; its settings are written to gateways/NAME.yaml in --dir")
+	cmd.Flags().StringVar(&f.traces, "trace-otlp", "", "OpenTelemetry collector that is told of each round, its turns and shards, by OTLP over HTTP, as http://127.0.0.1:4318: counts and times, no devices")
 	f.log.Flags(cmd.Flags())
 	command.Settings(cmd)
 	return cmd
@@ -171,6 +172,10 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	if cfg.Log, err = f.log.Logger(a.Stderr); err != nil {
 		return err
 	}
+	if cfg.Traces, err = f.exporter(a, cfg.Log); err != nil {
+		return err
+	}
+	defer cfg.Traces.Close()
 	shelf, err := f.shelf(cfg.Log)
 	if err != nil {
 		return err

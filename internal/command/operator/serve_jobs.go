@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/jobs"
 	"github.com/starling-fl/starling/coordinator/server"
+	"github.com/starling-fl/starling/coordinator/spans"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/wire"
@@ -29,6 +31,18 @@ func (f serveFlags) whenMine(ctx context.Context, a *command.App, open func() er
 			return err
 		}
 	}
+}
+
+// exporter tells the collector of --trace-otlp of rounds; nil where there is none.
+func (f serveFlags) exporter(a *command.App, log *slog.Logger) (*spans.Exporter, error) {
+	if f.traces == "" {
+		return nil, nil
+	}
+	e, err := spans.Open(f.traces, a.Version, log)
+	if err != nil {
+		return nil, command.Usagef("--trace-otlp: %v", err)
+	}
+	return e, nil
 }
 
 // keep has the state of --dir kept in the database that --store names.
@@ -66,6 +80,11 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 	if err != nil {
 		return err
 	}
+	traces, err := f.exporter(a, log)
+	if err != nil {
+		return err
+	}
+	defer traces.Close()
 	shelf, err := f.shelf(log)
 	if err != nil {
 		return err
@@ -75,7 +94,7 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 	cfg := jobs.Config{
 		Dir: f.dir, Most: f.mostJobs, Log: log,
 		Open: func(j store.Hosted, dir string, host coordinator.Host) (*coordinator.Coordinator, error) {
-			cfg := coordinator.Config{Dir: dir, Host: host, Patient: true, Compile: program.Step, Hosts: program.Hosts}
+			cfg := coordinator.Config{Dir: dir, Host: host, Traces: traces, Patient: true, Compile: program.Step, Hosts: program.Hosts}
 			if log != nil {
 				cfg.Log = log.With("job", j.Name)
 			}
