@@ -161,6 +161,17 @@ func (m *memory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func (m *memory) set(f func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f()
+}
+
+func (m *memory) has(name string) (data string) {
+	m.set(func() { data = m.data[name] })
+	return data
+}
+
 // TestKeep: content is there under its hash once it was put, and is not put twice.
 func TestKeep(t *testing.T) {
 	m := &memory{data: map[string]string{}}
@@ -176,12 +187,15 @@ func TestKeep(t *testing.T) {
 	if err := b.Fetch(t.Context(), sum, int64(len(content)), &got); err != nil || got.String() != "weights" {
 		t.Errorf("%q, %v", &got, err)
 	}
-	if want := []string{fmt.Sprintf("blobs/%x", sum)}; !slices.Equal(m.names, want) {
-		t.Errorf("put were %q, want %q", m.names, want)
-	}
-	m.data[m.names[0]] = "part"
-	if err := b.Keep(t.Context(), sum, bytes.NewReader(content), int64(len(content))); err != nil || m.data[m.names[0]] != "weights" {
-		t.Errorf("what had another size is %q, %v", m.data[m.names[0]], err)
+	name := fmt.Sprintf("blobs/%x", sum)
+	m.set(func() {
+		if !slices.Equal(m.names, []string{name}) {
+			t.Errorf("put were %q, want %q", m.names, name)
+		}
+		m.data[name] = "part"
+	})
+	if err := b.Keep(t.Context(), sum, bytes.NewReader(content), int64(len(content))); err != nil || m.has(name) != "weights" {
+		t.Errorf("what had another size is %q, %v", m.has(name), err)
 	}
 }
 
@@ -199,12 +213,10 @@ func TestReleases(t *testing.T) {
 	r.Put(1, files, []byte("one"))
 	r.Put(2, files, []byte("two"))
 	r.Put(3, files, []byte("three"))
-	m.mu.Lock()
-	m.away = false
-	m.mu.Unlock()
+	m.set(func() { m.away = false })
 	watchdog.Wait(t, "the release", func() {
 		for at := range m.told {
-			if at == "PUT "+Newest && func() bool { m.mu.Lock(); defer m.mu.Unlock(); return m.data[Newest] == "three" }() {
+			if at == "PUT "+Newest && m.has(Newest) == "three" {
 				return
 			}
 		}
@@ -216,16 +228,17 @@ func TestReleases(t *testing.T) {
 		t.Errorf("the newest is %q, %v", text, err)
 	}
 	want := []string{"checkpoint/000004/a", "checkpoint/000004/b", Newest}
-	if n := len(m.names); n < 6 || !slices.Equal(m.names[n-3:], want) {
-		t.Errorf("put were %q\n%s", m.names, &log)
+	var names []string
+	m.set(func() { names, m.away = m.names, true })
+	if n := len(names); n < 6 || !slices.Equal(names[n-3:], want) {
+		t.Errorf("put were %q\n%s", names, &log)
 	}
-	m.away = true
 	r = b.Releases(slog.New(slog.DiscardHandler))
 	r.Put(5, files, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	watchdog.Wait(t, "an end that does not wait", func() { r.Close(ctx) })
-	m.away, m.data[Newest] = false, strings.Repeat("x", mostSmall+1)
+	m.set(func() { m.away, m.data[Newest] = false, strings.Repeat("x", mostSmall+1) })
 	if text, err := b.ReadNewest(t.Context()); !errors.Is(err, ErrContent) {
 		t.Errorf("a description of %d bytes: %v", len(text), err)
 	}

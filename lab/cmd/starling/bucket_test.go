@@ -49,6 +49,16 @@ func TestOwnersWithoutACommonFolder(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", key)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
 
+	traced := make(chan string, 100)
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		traced <- string(body)
+	}))
+	defer collector.Close()
+
 	place, sum := s.ofTheFirst()
 	front, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -60,7 +70,7 @@ func TestOwnersWithoutACommonFolder(t *testing.T) {
 	url := "http://" + front.Addr().String()
 	owner := func(i int) *process {
 		return start(t, s.binary, "serve", "--dir", s.folder(i), "--store", s.database.URL(), "--listen", b.owners[i],
-			"--blobs", "s3://models/fleet?endpoint="+bucket.URL, "--url", url, "--log", "text")
+			"--blobs", "s3://models/fleet?endpoint="+bucket.URL, "--url", url, "--trace-otlp", collector.URL, "--log", "text")
 	}
 	first := owner(0)
 	token := s.submit(first)
@@ -97,6 +107,13 @@ func TestOwnersWithoutACommonFolder(t *testing.T) {
 	second.await(t, fmt.Sprintf(`msg="the release is in the bucket".*version=%d`, rounds))
 	watchdog.Wait(t, "the devices' end", playing.Wait)
 
+	watchdog.Wait(t, "the last round's trace", func() {
+		for body := range traced {
+			if strings.Contains(body, fmt.Sprintf(`{"key":"starling.version","value":{"intValue":"%d"}}`, rounds)) {
+				return
+			}
+		}
+	})
 	settled(t, s.binary, s.folder(1), s.charged(), rounds)
 	released, err := model.ReadCheckpoint(filepath.Join(s.folder(1), "jobs", "load", "checkpoint"))
 	if err != nil {
