@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"errors"
+	"runtime/debug"
 	"time"
 )
 
@@ -51,22 +52,46 @@ var (
 	ErrFull = errors.New("the coordinator is closing or has too many connections")
 )
 
-// Attend runs one device's session, from its first word to its end, on the
-// connection that open makes; where there is no room open is not called. What it
-// returns besides ErrFull is open's error.
+// Attend begins one device's session on the connection that open makes, and does not wait
+// for its end; where there is no room open is not called. What it returns besides ErrFull is
+// open's error.
 func (c *Coordinator) Attend(open func() (Conn, error)) error {
 	if !c.slots.Enter() {
 		return ErrFull
 	}
-	defer c.slots.Leave()
+	begun := false
+	defer func() {
+		if !begun {
+			c.slots.Leave()
+		}
+	}()
 	conn, err := open()
 	if err != nil {
 		c.traffic.Refuse()
 		return err
 	}
-	defer conn.CloseNow()
-	c.session(conn)
+	begun = true
+	// A session waits most of its life. Were it to wait in the goroutine that was asked for
+	// it, that one's stack, which TLS and HTTP have grown, and the request would wait with it.
+	go c.attend(conn)
 	return nil
+}
+
+func (c *Coordinator) attend(conn Conn) {
+	defer c.slots.Leave()
+	defer conn.CloseNow()
+	defer c.unbroken(conn)
+	if s, end := c.begin(conn); s != nil {
+		defer end()
+		c.over(s, s.Serve(s.took, s.broke))
+	}
+}
+
+// unbroken has what one device brings about end no other's session.
+func (c *Coordinator) unbroken(conn Conn) {
+	if p := recover(); p != nil {
+		c.log.Error("a session broke", "remote", conn.Peer().Address, "panic", p, "stack", string(debug.Stack()))
+	}
 }
 
 // LimitSessions sets how many sessions there may be at once, where a process can

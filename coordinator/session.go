@@ -18,33 +18,48 @@ const handshakeTimeout = 15 * time.Second
 // before the engine hears of it.
 type session struct {
 	*link.Link
+	c       *Coordinator
 	id      [32]byte
 	browser bool // the device says that it is one
 	peer    Peer
 	device  *fleet.Device // owned by the engine
 }
 
-// session carries one device's session on a connection.
-func (c *Coordinator) session(conn Conn) {
-	s := &session{peer: conn.Peer()}
-	carrier, end := link.New(c.life, conn, link.Terms{
+// begin hears who a connection's device is, and gives it a session; nil where it gets none.
+// What waits for the device's messages later is none of this function: a session holds the
+// less of a stack.
+func (c *Coordinator) begin(conn Conn) (s *session, end func()) {
+	s = &session{c: c, peer: conn.Peer()}
+	carrier, stop := link.New(c.life, conn, link.Terms{
 		Meter: c.traffic, Counted: s.peer.Counted, Offences: []error{ErrNotBinary, ErrTooLong}, Check: c.tooLong,
 	})
 	s.Link = carrier
-	defer end()
-	// The engine may have taken the session in even where the handshake failed
-	// after that: it always hears of the end.
-	defer func() { c.post(c.life, leftEvent{s}) }()
+	end = func() {
+		// The engine may have taken the session in even where the handshake failed
+		// after that: it always hears of the end.
+		c.post(c.life, leftEvent{s})
+		stop()
+	}
 	if err := s.Within(handshakeTimeout, func(ctx context.Context) error { return c.greet(ctx, conn, s) }); err != nil {
+		defer end()
 		c.traffic.Refuse()
 		c.log.Info("session refused", "remote", s.peer.Address, "request", s.peer.Request, "reason", err)
 		s.Tell(err)
-		return
+		return nil, nil
 	}
 	c.metrics.Sessions.Inc()
-	cause := s.Serve(
-		func(ctx context.Context, m wire.Message) bool { return c.post(ctx, messageEvent{s, m}) },
-		func(ctx context.Context, msg *wire.Error) { c.post(ctx, brokenEvent{s, msg}) })
+	return s, end
+}
+
+// took passes a message on to the engine, broke what no device sends.
+func (s *session) took(ctx context.Context, m wire.Message) bool {
+	return s.c.post(ctx, messageEvent{s, m})
+}
+
+func (s *session) broke(ctx context.Context, msg *wire.Error) { s.c.post(ctx, brokenEvent{s, msg}) }
+
+// over notes why a session ended.
+func (c *Coordinator) over(s *session, cause error) {
 	if errors.Is(cause, link.ErrSlow) || errors.Is(cause, link.ErrFaults) {
 		c.metrics.Kicked.Inc()
 	}

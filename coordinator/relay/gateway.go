@@ -272,7 +272,7 @@ const stalled = 40 * time.Second
 
 // Buffers: a small one of its own for each idle direction, a large one for as long as much comes.
 const (
-	idleBuffer = 2 << 10
+	idleBuffer = 512
 	busyBuffer = 32 << 10
 )
 
@@ -280,6 +280,7 @@ var busy = sync.Pool{New: func() any { b := make([]byte, busyBuffer); return &b 
 
 // carry copies until from ends, or to takes nothing.
 func carry(to, from net.Conn) error {
+	stream, _ := from.(*yamux.Stream)
 	small := make([]byte, idleBuffer)
 	var large *[]byte
 	defer func() {
@@ -293,6 +294,9 @@ func carry(to, from net.Conn) error {
 			b = *large
 		}
 		got, err := from.Read(b)
+		if stream != nil && got < len(b) {
+			stream.Shrink() // most are idle: its buffer is empty
+		}
 		if got > 0 {
 			if err := to.SetWriteDeadline(time.Now().Add(stalled)); err != nil {
 				return err
@@ -308,7 +312,7 @@ func carry(to, from net.Conn) error {
 			return err
 		case got == len(b) && large == nil:
 			large, _ = busy.Get().(*[]byte)
-		case got < idleBuffer && large != nil:
+		case got < len(b) && large != nil: // more may be long in coming
 			busy.Put(large)
 			large = nil
 		}

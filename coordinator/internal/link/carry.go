@@ -3,7 +3,6 @@ package link
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/monitor"
@@ -40,7 +39,12 @@ func (l *Link) Within(limit time.Duration, talk func(ctx context.Context) error)
 
 // Next is the peer's next message.
 func (l *Link) Next() (wire.Message, error) {
-	b, err := l.conn.Read()
+	return l.decoded(l.conn.Read())
+}
+
+// decoded is the message in a frame that was read. It is apart so that who waits for one
+// waits with a small stack.
+func (l *Link) decoded(b []byte, err error) (wire.Message, error) {
 	for _, offence := range l.terms.Offences {
 		if errors.Is(err, offence) {
 			return nil, Refuse(wire.CodeProtocol, 0, "%v", offence)
@@ -84,13 +88,9 @@ func partOf(k wire.Kind) monitor.Part {
 // is given to take, which says whether it was taken; broken is told of one that no device
 // sends, and sees to the link's end. Both are called from this goroutine.
 func (l *Link) Serve(take func(context.Context, wire.Message) bool, broken func(context.Context, *wire.Error)) error {
-	written := make(chan struct{})
-	go func() {
-		defer close(written)
-		l.write()
-	}()
+	l.begin()
 	l.cancel(l.read(take, broken))
-	<-written
+	l.end()
 	return context.Cause(l.ctx)
 }
 
@@ -118,65 +118,4 @@ func (l *Link) read(take func(context.Context, wire.Message) bool, broken func(c
 			return ErrClosing
 		}
 	}
-}
-
-// write sends what the engine queued, and pings who has not been heard for PingEvery:
-// a peer that is gone without a word, or dribbles, is found within that and PingTimeout.
-// Who sends is not asked whether it lives: its answer would have to pass its own frames.
-// All connections look at the same moments: ten thousand that each had their own would
-// wake an idle process, and send it to sleep again, for each ping and for each answer.
-func (l *Link) write() {
-	ping := time.NewTimer(together(time.Now(), PingEvery))
-	defer ping.Stop()
-	var asked time.Time // by the last ping
-	for {
-		select {
-		case b := <-l.out:
-			if b == nil {
-				// Close waits for the peer's answer, reading it in the reader.
-				l.conn.Close(false)
-				l.cancel(ErrClosing)
-				return
-			}
-			if err := l.conn.Write(b); err != nil {
-				l.cancel(fmt.Errorf("write: %w", err))
-				return
-			}
-			if !l.terms.Counted {
-				l.terms.Meter.Down(len(b))
-			}
-			l.terms.Meter.For(partOf(wire.Kind(b[0])), 0, int64(len(b)))
-		case <-ping.C:
-			now, lived := time.Now(), time.Unix(0, l.heard.Load())
-			if at := l.conn.Answered(); at.After(lived) {
-				lived = at
-			}
-			switch {
-			case now.Sub(lived) < PingEvery:
-				ping.Reset(together(now, PingEvery-now.Sub(lived)))
-			case !lived.Before(asked): // it has answered what it was asked
-				if err := l.conn.Ping(); err != nil {
-					l.cancel(fmt.Errorf("ping: %w", err))
-					return
-				}
-				asked = now
-				ping.Reset(together(now, PingEvery))
-			case now.Sub(asked) < PingTimeout:
-				ping.Reset(together(now, PingTimeout-now.Sub(asked)))
-			default:
-				l.cancel(ErrMute)
-				return
-			}
-		case <-l.ctx.Done():
-			return
-		}
-	}
-}
-
-// together is wait, and as much longer as ends it at a multiple of PingsTogether.
-func together(now time.Time, wait time.Duration) time.Duration {
-	if over := time.Duration(now.Add(wait).UnixNano()) % PingsTogether; over > 0 {
-		return wait + PingsTogether - over
-	}
-	return wait
 }

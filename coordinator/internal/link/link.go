@@ -56,24 +56,25 @@ type Terms struct {
 }
 
 // Link is one connection. One goroutine, the engine's, calls Send, Finish, Leave, Kill,
-// Useless and Useful; the rest belongs to the one that made it, and to the writer that
-// Serve starts.
+// Useless and Useful; the rest belongs to the one that made it, and to the writer, which is
+// there only while something is to be written.
 type Link struct {
 	conn   Conn
 	terms  Terms
 	ctx    context.Context         // until it ends
 	cancel context.CancelCauseFunc // safe from any goroutine
 	heard  atomic.Int64            // when the last frame came, in nanoseconds
-	out    chan []byte             // to the writer; nil ends it. Written by the engine only.
-	dead   bool                    // owned by the engine: killed or finished
-	faults int                     // owned by the engine: since the peer's last message that changed something
+	out    outbox
+	asked  time.Time // by the last ping; the writer's
+	dead   bool      // owned by the engine: killed or finished
+	faults int       // owned by the engine: since the peer's last message that changed something
 }
 
 // New begins to carry frames, until life or the link is over. The function that it returns
 // ends it and waits for what closes the connection.
 func New(life context.Context, conn Conn, terms Terms) (l *Link, end func()) {
 	ctx, cancel := context.WithCancelCause(life)
-	l = &Link{conn: conn, terms: terms, ctx: ctx, cancel: cancel, out: make(chan []byte, queueFrames)}
+	l = &Link{conn: conn, terms: terms, ctx: ctx, cancel: cancel}
 	stop := closeWith(ctx, conn)
 	return l, func() {
 		stop()
@@ -90,9 +91,7 @@ func (l *Link) Send(frame []byte) {
 	if l.dead {
 		return
 	}
-	select {
-	case l.out <- frame:
-	default:
+	if !l.queue(frame) {
 		l.Kill(ErrSlow)
 	}
 }
@@ -104,9 +103,7 @@ func (l *Link) Finish(frame []byte) {
 		return
 	}
 	l.dead = true
-	select {
-	case l.out <- nil:
-	default:
+	if !l.queue(nil) {
 		l.cancel(ErrSlow)
 	}
 }

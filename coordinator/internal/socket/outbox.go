@@ -2,6 +2,7 @@ package socket
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -110,9 +111,14 @@ type upgrade struct {
 	s *Socket
 }
 
-// headRoom holds the largest control frame, a head of 2 bytes and 125 more (RFC 6455
-// section 5.5): the library's buffer passes it on whole.
-const headRoom = 128
+const (
+	// headRoom holds the largest control frame, a head of 2 bytes and 125 more (RFC 6455
+	// section 5.5): the library's buffer passes it on whole.
+	headRoom = 128
+	// readAhead is what each connection holds for what comes, all its life: frames' heads, and
+	// small frames. Longer ones are read past it.
+	readAhead = 512
+)
 
 func (u upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(u.ResponseWriter).Hijack()
@@ -123,6 +129,9 @@ func (u upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		conn.Close()
 		return nil, nil, fmt.Errorf("answering the request: %w", err)
 	}
+	early, _ := rw.Reader.Peek(rw.Reader.Buffered()) // it is there
 	u.s.out = &outbox{Conn: conn, turn: make(chan struct{}, 1)}
-	return u.s.out, bufio.NewReadWriter(rw.Reader, bufio.NewWriterSize(u.s.out, headRoom)), nil
+	reader := bufio.NewReaderSize(bytes.NewReader(early), max(readAhead, len(early)))
+	_, _ = reader.Peek(len(early)) // into its buffer, where the library looks for it
+	return u.s.out, bufio.NewReadWriter(reader, bufio.NewWriterSize(u.s.out, headRoom)), nil
 }
