@@ -28,8 +28,8 @@ type session struct {
 // begin hears who a connection's device is, and gives it a session; nil where it gets none.
 // What waits for the device's messages later is none of this function: a session holds the
 // less of a stack.
-func (c *Coordinator) begin(conn Conn) (s *session, end func()) {
-	s = &session{c: c, peer: conn.Peer()}
+func (c *Coordinator) begin(conn Conn) (_ *session, end func()) {
+	s := &session{c: c, peer: conn.Peer()}
 	carrier, stop := link.New(c.life, conn, link.Terms{
 		Meter: c.traffic, Counted: s.peer.Counted, Offences: []error{ErrNotBinary, ErrTooLong}, Check: c.tooLong,
 	})
@@ -40,13 +40,19 @@ func (c *Coordinator) begin(conn Conn) (s *session, end func()) {
 		c.post(c.life, leftEvent{s})
 		stop()
 	}
+	begun := false
+	defer func() {
+		if !begun {
+			end()
+		}
+	}()
 	if err := s.Within(handshakeTimeout, func(ctx context.Context) error { return c.greet(ctx, conn, s) }); err != nil {
-		defer end()
 		c.traffic.Refuse()
 		c.log.Info("session refused", "remote", s.peer.Address, "request", s.peer.Request, "reason", err)
 		s.Tell(err)
 		return nil, nil
 	}
+	begun = true
 	c.metrics.Sessions.Inc()
 	return s, end
 }
