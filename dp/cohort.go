@@ -37,49 +37,44 @@ type Certificate struct {
 }
 
 // DrawCohort flips one independent coin of probability exactly q for each
-// enrolled identity key and returns who is in. It reads rnd once for each
-// round; a failing rnd is an error and nobody is in. Two equal or empty keys
+// enrolled identity key and returns who is in. A failing rnd is an error and nobody is in. Two equal or empty keys
 // are an error: one identity has one coin.
 //
 // A cohort is drawn once a round. It is never drawn again for a reconnect, and
 // nobody is replaced: that would change the coin.
 func DrawCohort(enrolled [][]byte, q float64, rnd io.Reader) (in []bool, cert Certificate, err error) {
-	limit, err := coinLimit(q)
+	who, cert, err := Roll(enrolled)(q, rnd)
 	if err != nil {
 		return nil, cert, err
 	}
-	if len(enrolled) == 0 {
-		return nil, cert, fmt.Errorf("dp: draw of an empty population: %w", ErrCertificate)
+	in = make([]bool, len(enrolled))
+	for _, i := range who {
+		in[i] = true
+	}
+	return in, cert, nil
+}
+
+// distinct refuses a roll in which an identity stands twice, or an empty one. Millions that
+// are in order need no table.
+func distinct(enrolled [][]byte) error {
+	ordered := true
+	for i, k := range enrolled {
+		if len(k) == 0 {
+			return fmt.Errorf("dp: identity %d of %d is empty: %w", i, len(enrolled), ErrCertificate)
+		}
+		ordered = ordered && (i == 0 || bytes.Compare(enrolled[i-1], k) < 0)
+	}
+	if ordered {
+		return nil
 	}
 	seen := make(map[string]struct{}, len(enrolled))
 	for i, k := range enrolled {
-		if len(k) == 0 {
-			return nil, cert, fmt.Errorf("dp: identity %d of %d is empty: %w", i, len(enrolled), ErrCertificate)
-		}
 		if _, dup := seen[string(k)]; dup {
-			return nil, cert, fmt.Errorf("dp: identity %d of %d (%x) is enrolled twice: %w", i, len(enrolled), k[:min(8, len(k))], ErrCertificate)
+			return fmt.Errorf("dp: identity %d of %d (%x) is enrolled twice: %w", i, len(enrolled), k[:min(8, len(k))], ErrCertificate)
 		}
 		seen[string(k)] = struct{}{}
 	}
-	buf := make([]byte, 32+16*len(enrolled))
-	if _, err := io.ReadFull(rnd, buf); err != nil {
-		return nil, cert, fmt.Errorf("dp: reading the coins of %d identities: %w: %w", len(enrolled), ErrEntropy, err)
-	}
-	defer clear(buf)
-	in = make([]bool, len(enrolled))
-	for i := range in {
-		in[i] = limit.in(buf[32+16*i:][:16])
-	}
-	cert = Certificate{
-		Method:     MethodPoisson,
-		Generator:  generatorName(rnd),
-		Rate:       q,
-		Population: len(enrolled),
-		Roll:       rollMAC([32]byte(buf[:32]), enrolled),
-		Nonce:      [32]byte(buf[:32]),
-	}
-	cert.Commitment = commitment(cert.Nonce, in)
-	return in, cert, nil
+	return nil
 }
 
 // limit is q*2^128, big-endian: a coin of 128 bits below it is in; 17 bytes
@@ -126,12 +121,15 @@ func rollHash(enrolled [][]byte) [32]byte {
 }
 
 func writeRoll(h hash.Hash, enrolled [][]byte) {
-	var n [8]byte
+	b := make([]byte, 0, 4096) // some at a time
 	for _, k := range enrolled {
-		binary.BigEndian.PutUint64(n[:], uint64(len(k)))
-		h.Write(n[:])
-		h.Write(k)
+		if len(b) > 0 && len(b)+8+len(k) > cap(b) {
+			h.Write(b)
+			b = b[:0]
+		}
+		b = append(binary.BigEndian.AppendUint64(b, uint64(len(k))), k...)
 	}
+	h.Write(b)
 }
 
 // newCommitment awaits the inclusion bits, a byte each.

@@ -9,20 +9,17 @@ import (
 )
 
 // Roll returns a draw over a population of identity keys, see [DrawCohort], that
-// names who is in by place.
+// names who is in by place, ascending.
 func Roll(enrolled [][]byte) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
 	return func(q float64, rnd io.Reader) ([]int, Certificate, error) {
-		in, cert, err := DrawCohort(enrolled, q, rnd)
-		if err != nil {
-			return nil, cert, err
+		if err := distinct(enrolled); err != nil {
+			return nil, Certificate{}, err
 		}
-		var who []int
-		for i, drawn := range in {
-			if drawn {
-				who = append(who, i)
-			}
+		who, cert, err := flip(len(enrolled), q, rnd)
+		if err == nil {
+			cert.Roll = rollMAC(cert.Nonce, enrolled)
 		}
-		return who, cert, nil
+		return who, cert, err
 	}
 }
 
@@ -61,34 +58,39 @@ const drawPiece = 4096
 
 // Numbered returns a draw over n members without identity keys, as a simulation
 // has them, that names who is in by number, ascending. Every member's coin is the
-// one that Roll flips for the same place. A million members take 64 kB and no
-// table.
+// one that Roll flips for the same place.
 func Numbered(n int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
 	return func(q float64, rnd io.Reader) ([]int, Certificate, error) {
-		limit, cert, err := beginDraw(n, q, "numbered", rnd)
-		if err != nil {
-			return nil, cert, err
-		}
-		commit := newCommitment(cert.Nonce)
-		var who []int
-		var coins [16 * drawPiece]byte
-		var in [drawPiece]byte
-		defer clear(coins[:])
-		for from := 0; from < n; from += drawPiece {
-			some := min(drawPiece, n-from)
-			if _, err := io.ReadFull(rnd, coins[:16*some]); err != nil {
-				return nil, cert, fmt.Errorf("dp: reading the coins of %d members: %w: %w", n, ErrEntropy, err)
-			}
-			for i := range some {
-				in[i] = 0
-				if limit.in(coins[16*i:][:16]) {
-					in[i] = 1
-					who = append(who, from+i)
-				}
-			}
-			commit.Write(in[:some])
-		}
-		cert.Commitment = [32]byte(commit.Sum(nil))
-		return who, cert, nil
+		return flip(n, q, rnd)
 	}
+}
+
+// flip flips n members' coins and commits itself to them. A million members take 64 kB and no
+// table.
+func flip(n int, q float64, rnd io.Reader) ([]int, Certificate, error) {
+	limit, cert, err := beginDraw(n, q, "numbered", rnd)
+	if err != nil {
+		return nil, cert, err
+	}
+	commit := newCommitment(cert.Nonce)
+	var who []int
+	var coins [16 * drawPiece]byte
+	var in [drawPiece]byte
+	defer clear(coins[:])
+	for from := 0; from < n; from += drawPiece {
+		some := min(drawPiece, n-from)
+		if _, err := io.ReadFull(rnd, coins[:16*some]); err != nil {
+			return nil, Certificate{}, fmt.Errorf("dp: reading the coins of %d members: %w: %w", n, ErrEntropy, err)
+		}
+		for i := range some {
+			in[i] = 0
+			if limit.in(coins[16*i:][:16]) {
+				in[i] = 1
+				who = append(who, from+i)
+			}
+		}
+		commit.Write(in[:some])
+	}
+	cert.Commitment = [32]byte(commit.Sum(nil))
+	return who, cert, nil
 }
