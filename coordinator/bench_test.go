@@ -2,10 +2,14 @@ package coordinator
 
 import (
 	"crypto/rand"
+	"flag"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/internal/fleet"
+	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/cputime"
@@ -119,5 +123,44 @@ func BenchmarkAssembly(b *testing.B) {
 		if err := a.Add(&wire.Update{Round: 1, Total: size, Data: m.(*wire.Turn).Payload}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+var enrolledFlag = flag.Int("enrolled", 100_000, "identities that BenchmarkDrawing enrols")
+
+// BenchmarkDrawing is all of a round's draw that grows with the fleet, but for what it asks the
+// store: who is in no draw (11 in 1,000) is taken in, the roll is made, and coins are flipped
+// for a cohort of 1,000, or 1,000 are drawn of 50,000 that are there.
+func BenchmarkDrawing(b *testing.B) {
+	n := *enrolledFlag
+	f, out := fleet.New(), map[[32]byte]string{}
+	now := time.Now()
+	for i := range n {
+		var id [32]byte
+		rand.Read(id[:])
+		d := f.Add(id)
+		if i%100 == 0 || i%1000 == 1 {
+			out[id] = strings.Repeat("garbage", i%100)
+		} else if i < 50_000 {
+			f.Connect(d, &link.Link{}, nil, now)
+			f.NowReady(d)
+		}
+	}
+	f.Roll() // sorts them once for all draws
+	for name, draw := range map[string]func() (fleet.Roll, Coins){
+		"coins": func() (fleet.Roll, Coins) { r := f.Roll(); return r, dp.Roll(r.Keys) },
+		"fixed": func() (fleet.Roll, Coins) { r := f.There(now); return r, dp.FixedRoll(r.Keys, 1000) },
+	} {
+		b.Run(fmt.Sprintf("%s/enrolled=%d", name, n), func(b *testing.B) {
+			defer cputime.Benchmark(b)()
+			for b.Loop() {
+				f.Muster(out)
+				roll, coins := draw()
+				who, _, err := coins(1000/float64(n), rand.Reader)
+				if err != nil || len(who) < 800 || len(who) > 1200 || len(roll.Who) > f.Active() {
+					b.Fatal(len(who), len(roll.Who), err)
+				}
+			}
+		})
 	}
 }

@@ -128,22 +128,18 @@ func (c *Coordinator) draw() (*running, error) {
 	if r.groups, enough = c.t.quorum.Allows(c.t.job, c.fleet.Active(), r.ready); !enough && c.t.job.Sampled() {
 		return fail(fmt.Errorf("%d of %d active devices are there, too few to flip coins", r.ready, c.fleet.Active()))
 	}
-	// The roll is in the order of the keys, so that a seeded draw does not depend
-	// on who enrolled first.
 	fixed := c.t.job.Fixed()
-	roll := slices.DeleteFunc(slices.Clone(c.fleet.All()), func(d *fleet.Device) bool {
+	var roll fleet.Roll
+	if fixed && c.rnd.secret() {
 		// Of a fixed size only those who are there are drawn: nothing hangs on who is. A run
 		// that repeats must not depend on who is fast.
-		return d.Out || fixed && c.rnd.secret() && !d.There(r.began)
-	})
-	slices.SortFunc(roll, func(a, b *fleet.Device) int { return slices.Compare(a.ID[:], b.ID[:]) })
-	keys := make([][]byte, len(roll))
-	for i, d := range roll {
-		keys[i] = d.ID[:]
+		roll = c.fleet.There(r.began)
+	} else {
+		roll = c.fleet.Roll()
 	}
-	coins := dp.Roll(keys)
+	coins := dp.Roll(roll.Keys)
 	if fixed {
-		if coins = dp.FixedRoll(keys, c.t.job.Cohort.Size); r.ready < c.t.job.Cohort.Size {
+		if coins = dp.FixedRoll(roll.Keys, c.t.job.Cohort.Size); r.ready < c.t.job.Cohort.Size {
 			return fail(fmt.Errorf("%d devices are there, fewer than cohort.size = %d", r.ready, c.t.job.Cohort.Size))
 		}
 	}
@@ -153,8 +149,9 @@ func (c *Coordinator) draw() (*running, error) {
 	}
 	var cohort []round.Device
 	for _, i := range r.cohort {
-		cohort = append(cohort, roll[i].N)
-		r.parts[roll[i].N] = &participant{device: roll[i], there: roll[i].There(r.began)}
+		d := c.fleet.At(roll.Who[i])
+		cohort = append(cohort, d.N)
+		r.parts[d.N] = &participant{device: d, there: d.There(r.began)}
 	}
 	if err := c.askBudget(r); err != nil {
 		return nil, err

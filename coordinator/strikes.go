@@ -79,11 +79,13 @@ func (c *Coordinator) musterFleet() error {
 		}
 		maps.Copy(out, excluded)
 	}
-	for _, d := range c.fleet.All() {
-		switch why := out[d.ID]; {
-		case why != "" && !d.Excluded:
+	for id, why := range out {
+		if d := c.fleet.Of(id); d != nil && why != "" && !d.Excluded {
 			c.shut(d, why)
-		case d.Excluded && why == "":
+		}
+	}
+	for d := range c.fleet.Outside() {
+		if d.Excluded && out[d.ID] == "" {
 			c.fleet.Pardon(d)
 			c.log.Info("pardoned", "device", short(d.ID))
 		}

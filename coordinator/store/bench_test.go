@@ -1,12 +1,88 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
+	"flag"
 	"fmt"
+	"os"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/internal/postgrestest"
 )
+
+var enrolledFlag = flag.Int("enrolled", 100_000, "identities that BenchmarkDrawing enrols")
+
+// BenchmarkDrawing is what a round's draw asks the store, beside so many identities, of which
+// one in a hundred was not seen for long and one in a thousand is excluded: who is in no draw,
+// whether rounds are paused, and the round's beginning.
+func BenchmarkDrawing(b *testing.B) {
+	for _, over := range []string{"SQLite", "PostgreSQL"} {
+		b.Run(fmt.Sprintf("%s/enrolled=%d", over, *enrolledFlag), func(b *testing.B) {
+			fill := `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
+				INSERT INTO identity (id, key, at, seen, excluded) SELECT i, randomblob(32), 0, CASE WHEN i % 100 = 0 THEN 5 ELSE 1000 END,
+				CASE WHEN i % 1000 = 1 THEN 'garbage' ELSE '' END FROM n`
+			if over == "PostgreSQL" {
+				var err error
+				if server, err = postgrestest.Start(); errors.Is(err, postgrestest.ErrAbsent) {
+					b.Skip(err)
+				} else if err != nil {
+					b.Fatal(err)
+				}
+				defer func() {
+					ok(b, server.Stop())
+					server = nil
+				}()
+				fill = `INSERT INTO identity (id, key, at, seen, excluded) SELECT i, sha256(i::text::bytea), 0, CASE WHEN i % 100 = 0 THEN 5 ELSE 1000 END,
+					CASE WHEN i % 1000 = 1 THEN 'garbage' ELSE '' END FROM generate_series(1, $1::bigint) i`
+			}
+			opt := options()
+			opt.MaxIdentities = 1 << 40
+			s, err := Open(folder(b), opt)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			tx, err := s.db.Begin()
+			if err != nil {
+				b.Fatal(err)
+			}
+			if over == "SQLite" {
+				_, err = tx.Exec(`PRAGMA cache_size = -2000000`) // keys come in no order
+			}
+			_, filled := tx.Exec(fill, *enrolledFlag)
+			if err := errors.Join(err, filled, tx.Commit()); err != nil {
+				b.Fatal(err)
+			}
+			if _, err := s.db.Exec(`ANALYZE identity`); err != nil { // as PostgreSQL does by itself in time
+				b.Fatal(err)
+			}
+			served := func() time.Duration { return 0 }
+			if s.db.postgres {
+				served = backend(b, s.db)
+			}
+			began := served()
+			defer func() { b.ReportMetric(float64(served()-began)/float64(b.N), "server-cpu-ns/op") }()
+			defer cputime.Benchmark(b)()
+			for b.Loop() {
+				out, err := s.Out(time.Unix(100, 0))
+				if want := *enrolledFlag/100 + *enrolledFlag/1000; err != nil || len(out) != want {
+					b.Fatalf("%d are out, %v, want %d", len(out), err, want)
+				}
+				if _, err := s.Paused(); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := s.BeginRound(Round{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
 
 // BenchmarkEnrol times one new identity beside others: the time must not grow
 // with how many there are. Half of what is enrolled is known already, as devices
@@ -39,5 +115,24 @@ func BenchmarkEnrol(b *testing.B) {
 				i++
 			}
 		})
+	}
+}
+
+// backend tells the processor time of the one process of PostgreSQL that serves a database.
+func backend(b *testing.B, db *database) func() time.Duration {
+	db.SetMaxOpenConns(1)
+	var pid int
+	_, err := db.Exec(`SET max_parallel_workers_per_gather = 0`)
+	ok(b, errors.Join(err, db.QueryRow(`SELECT pg_backend_pid()`).Scan(&pid)))
+	return func() time.Duration {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		ok(b, err)
+		_, stat, _ = bytes.Cut(stat, []byte(") "))
+		var ticks [2]int
+		for i, f := range bytes.Fields(stat)[11:13] { // utime and stime, in hundredths of a second
+			ticks[i], err = strconv.Atoi(string(f))
+			ok(b, err)
+		}
+		return time.Duration(ticks[0]+ticks[1]) * 10 * time.Millisecond
 	}
 }

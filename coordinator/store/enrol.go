@@ -239,7 +239,8 @@ func exclude(tx *sql.Tx, key [32]byte, reason string) error {
 // Out returns the identities that are in no draw: those excluded, with the reason,
 // and those that were not seen since a time, with none.
 func (s *Store) Out(since time.Time) (map[[32]byte]string, error) {
-	rows, err := s.db.Query(`SELECT key, excluded FROM identity WHERE excluded <> '' OR seen < $1`, since.Unix())
+	rows, err := s.db.Query(`SELECT key, excluded FROM identity WHERE excluded <> ''
+		UNION ALL SELECT key, excluded FROM identity WHERE seen < $1 AND excluded = ''`, since.Unix()) // each by its index
 	if err != nil {
 		return nil, prefixed(err)
 	}

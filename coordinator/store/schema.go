@@ -39,6 +39,9 @@ CREATE TABLE invitation (
 UPDATE identity SET seen = at;
 `
 
+// seenSchema is for draws: who was not seen for long is found without a look at all who were.
+const seenSchema = `CREATE INDEX IF NOT EXISTS identity_seen ON identity (seen);`
+
 const schema = `
 CREATE TABLE identity (
   id INTEGER PRIMARY KEY,
@@ -130,6 +133,9 @@ func (s *Store) begin() error {
 			}
 		case v != schemaVersion:
 			return fmt.Errorf("the file has schema %q, this program knows 2 to %s", v, schemaVersion)
+		}
+		if _, err := tx.Exec(seenSchema); err != nil { // of an older store the column came just now
+			return err
 		}
 		if err := s.checkJob(tx); err != nil {
 			return err

@@ -7,6 +7,10 @@
 package fleet
 
 import (
+	"bytes"
+	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/internal/link"
@@ -57,16 +61,17 @@ func (d *Device) Works() { d.Missed, d.Overdue = 0, 0 }
 // Fleet is a job's devices. Its counts are kept, not taken: there may be a million.
 type Fleet struct {
 	byID      map[[32]byte]*Device
-	all       []*Device // by round.Device
-	active    int       // that may be drawn
+	all       []*Device            // by round.Device
+	order     order                // of all
+	out       map[*Device]struct{} // in no draw
 	connected int
-	ready     int                  // of the connected: that can be assigned
+	ready     map[*Device]struct{} // of the connected: that can be assigned
 	resting   map[*Device]struct{} // that rested when last looked at
 }
 
 // New is a fleet of nobody.
 func New() *Fleet {
-	return &Fleet{byID: map[[32]byte]*Device{}, resting: map[*Device]struct{}{}}
+	return &Fleet{byID: map[[32]byte]*Device{}, out: map[*Device]struct{}{}, ready: map[*Device]struct{}{}, resting: map[*Device]struct{}{}}
 }
 
 // Add enrols an identity, which may be drawn.
@@ -74,7 +79,6 @@ func (f *Fleet) Add(id [32]byte) *Device {
 	d := &Device{ID: id, N: round.Device(len(f.all))}
 	f.byID[id] = d
 	f.all = append(f.all, d)
-	f.active++
 	return d
 }
 
@@ -88,14 +92,14 @@ func (f *Fleet) All() []*Device { return f.all }
 // Enrolled counts all, Active those that may be drawn, Connected those that have a session,
 // and Ready those of them that can be assigned.
 func (f *Fleet) Enrolled() int  { return len(f.all) }
-func (f *Fleet) Active() int    { return f.active }
+func (f *Fleet) Active() int    { return len(f.all) - len(f.out) }
 func (f *Fleet) Connected() int { return f.connected }
-func (f *Fleet) Ready() int     { return f.ready }
+func (f *Fleet) Ready() int     { return len(f.ready) }
 
 // Available is how many devices could be assigned now: those that are ready, but for
 // those that rest.
 func (f *Fleet) Available(now time.Time) int {
-	n := f.ready
+	n := len(f.ready)
 	for d := range f.resting {
 		switch {
 		case !now.Before(d.Rests):
@@ -127,16 +131,14 @@ func (f *Fleet) NowReady(d *Device) bool {
 		return false
 	}
 	d.Ready, d.Was = true, true
-	f.ready++
+	f.ready[d] = struct{}{}
 	return true
 }
 
 // Unready notes that a device cannot be assigned until it says that it can.
 func (f *Fleet) Unready(d *Device) {
-	if d.Ready {
-		d.Ready = false
-		f.ready--
-	}
+	d.Ready = false
+	delete(f.ready, d)
 }
 
 // maxRests bounds the rest of a device that is silent in every round: it is taken
@@ -166,9 +168,14 @@ func (f *Fleet) Rest(d *Device, until time.Time) {
 // Exclude takes a device out of the draws, with what is held against it.
 func (f *Fleet) Exclude(d *Device, why string) {
 	d.Excluded, d.Why = true, why
-	if !d.Out {
-		d.Out = true
-		f.active--
+	f.absent(d, true)
+}
+
+func (f *Fleet) absent(d *Device, is bool) {
+	if d.Out = is; is {
+		f.out[d] = struct{}{}
+	} else {
+		delete(f.out, d)
 	}
 }
 
@@ -181,11 +188,33 @@ func (f *Fleet) Pardon(d *Device) {
 // Muster takes in who is in no draw: out has why a device is excluded, "" where it has not
 // been seen for long. One of those that is connected is seen.
 func (f *Fleet) Muster(out map[[32]byte]string) {
-	f.active = 0
-	for _, d := range f.all {
-		why, is := out[d.ID]
-		if d.Out = is && (why != "" || d.Link == nil); !d.Out {
-			f.active++
+	for d := range f.out {
+		if _, is := out[d.ID]; !is {
+			f.absent(d, false)
 		}
 	}
+	for id, why := range out {
+		if d := f.byID[id]; d != nil {
+			f.absent(d, why != "" || d.Link == nil)
+		}
+	}
+}
+
+// Outside are those that are in no draw, in no order.
+func (f *Fleet) Outside() iter.Seq[*Device] { return maps.Keys(f.out) }
+
+// There are those that could be assigned now and may be drawn, in the order of their
+// identities.
+func (f *Fleet) There(now time.Time) (r Roll) {
+	var devices []*Device
+	for d := range f.ready {
+		if !d.Out && d.There(now) {
+			devices = append(devices, d)
+		}
+	}
+	slices.SortFunc(devices, func(a, b *Device) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	for _, d := range devices {
+		r.Keys, r.Who = append(r.Keys, d.ID[:]), append(r.Who, d.N)
+	}
+	return r
 }

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,12 +18,16 @@ func TestCounts(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		f := New()
 		for i := range 12 {
-			f.Add([32]byte{byte(i)})
+			f.Add([32]byte{byte(i * 7)})
 		}
 		for step := range 400 {
 			now := start.Add(time.Duration(step) * time.Second)
 			d := f.At(round.Device(r.IntN(f.Enrolled())))
-			switch r.IntN(8) {
+			switch r.IntN(9) {
+			case 8:
+				if id := [32]byte{byte(r.IntN(256)), byte(r.IntN(256)), 1}; f.Of(id) == nil && step%10 == 0 {
+					f.Add(id)
+				}
 			case 0, 1:
 				if d.Link == nil {
 					f.Connect(d, &link.Link{}, []byte("token"), now)
@@ -61,6 +66,7 @@ func TestCounts(t *testing.T) {
 					}
 				}
 			}
+			rolls(t, f, now)
 			var active, connected, ready, available int
 			for _, d := range f.All() {
 				count := func(n *int, is bool) {
@@ -76,6 +82,34 @@ func TestCounts(t *testing.T) {
 			if f.Active() != active || f.Connected() != connected || f.Ready() != ready || f.Available(now) != available {
 				t.Fatalf("seed %d, step %d: counted %d active, %d connected, %d ready, %d available; there are %d, %d, %d, %d",
 					seed, step, f.Active(), f.Connected(), f.Ready(), f.Available(now), active, connected, ready, available)
+			}
+		}
+	}
+}
+
+// rolls holds both rolls against a walk over all.
+func rolls(t *testing.T, f *Fleet, now time.Time) {
+	t.Helper()
+	var drawn, there []round.Device
+	for _, d := range slices.SortedFunc(slices.Values(f.All()), func(a, b *Device) int { return slices.Compare(a.ID[:], b.ID[:]) }) {
+		if d.Out {
+			continue
+		}
+		drawn = append(drawn, d.N)
+		if d.There(now) {
+			there = append(there, d.N)
+		}
+	}
+	for _, c := range []struct {
+		got  Roll
+		want []round.Device
+	}{{f.Roll(), drawn}, {f.There(now), there}} {
+		if !slices.Equal(c.got.Who, c.want) || len(c.got.Keys) != len(c.want) {
+			t.Fatalf("on the roll stand %v, want %v", c.got.Who, c.want)
+		}
+		for i, n := range c.want {
+			if id := f.At(n).ID; !slices.Equal(c.got.Keys[i], id[:]) {
+				t.Fatalf("device %d stands there as %x, it is %x", n, c.got.Keys[i], id)
 			}
 		}
 	}
