@@ -69,8 +69,8 @@ func FuzzMessages(f *testing.F) {
 				want = append(want, m[headBytes:]...)
 			}
 		}
-		if !bytes.Equal(p.in, want) || p.came != uint64(len(want)) || len(p.in) > window || p.taken > p.sent {
-			t.Errorf("%d bytes held, %d came, want %d", len(p.in), p.came, len(want))
+		if !bytes.Equal(p.in.Bytes(), want) || p.came != uint64(len(want)) || p.in.Len() > window || p.taken > p.sent {
+			t.Errorf("%d bytes held, %d came, want %d", p.in.Len(), p.came, len(want))
 		}
 	})
 }

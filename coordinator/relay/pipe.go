@@ -1,11 +1,13 @@
 package relay
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -20,6 +22,10 @@ const (
 	// MostMessage is the longest message of a link.
 	MostMessage = headBytes + chunk
 )
+
+// gather is how long little that is to be sent waits for more. A message costs both ends and
+// the server between much the same, whatever it holds, and no device's turn is that short.
+const gather = 5 * time.Millisecond
 
 // Kinds of messages.
 const (
@@ -37,8 +43,8 @@ var (
 	errShut  = errors.New("relay: the link is closed")
 )
 
-// pipe is a link's bytes in order, both ways, over two subjects. What is written is gathered
-// while a message is on its way: thousands of devices' small frames are few messages.
+// pipe is a link's bytes in order, both ways, over two subjects. What is written is gathered:
+// thousands of devices' small frames are few messages.
 type pipe struct {
 	nc   *nats.Conn
 	to   string // subject
@@ -47,13 +53,13 @@ type pipe struct {
 
 	mu          sync.Mutex
 	change      *sync.Cond
-	in          []byte // guarded by mu: came and was not read
-	came        uint64 // guarded by mu: bytes
-	read, told  uint64 // guarded by mu: bytes that were read, and what the other end knows of that
-	out         []byte // guarded by mu: to be sent
-	sent, taken uint64 // guarded by mu: bytes sent, and read at the other end
-	opened      bool   // guarded by mu
-	err         error  // guarded by mu: why it is over
+	in          bytes.Buffer // guarded by mu: came and was not read
+	came        uint64       // guarded by mu: bytes
+	read, told  uint64       // guarded by mu: bytes that were read, and what the other end knows of that
+	out         bytes.Buffer // guarded by mu: to be sent
+	sent, taken uint64       // guarded by mu: bytes sent, and read at the other end
+	opened      bool         // guarded by mu
+	err         error        // guarded by mu: why it is over
 }
 
 // newPipe reads from one subject and writes to the other.
@@ -103,10 +109,10 @@ func (p *pipe) heard(m []byte) error {
 		p.taken = number
 	case kind == kindData && number != p.came:
 		return errLost
-	case kind == kindData && len(p.in)+len(payload) > window:
+	case kind == kindData && p.in.Len()+len(payload) > window:
 		return errFull
 	case kind == kindData:
-		p.in = append(p.in, payload...)
+		p.in.Write(payload)
 		p.came += uint64(len(payload))
 	default:
 		return errWrong
@@ -125,16 +131,16 @@ func (p *pipe) tell(kind byte, number uint64) error {
 
 func (p *pipe) Read(b []byte) (int, error) {
 	p.mu.Lock()
-	for len(p.in) == 0 && p.err == nil {
+	for p.in.Len() == 0 && p.err == nil {
 		p.change.Wait()
 	}
 	if p.err != nil {
 		defer p.mu.Unlock()
 		return 0, p.err
 	}
-	n := copy(b, p.in)
-	if p.in = p.in[n:]; len(p.in) == 0 {
-		p.in = nil // who is idle holds no memory
+	n := copy(b, p.in.Next(len(b)))
+	if p.in.Len() == 0 && p.in.Cap() > unsent {
+		p.in = bytes.Buffer{} // who is idle holds little memory
 	}
 	p.read += uint64(n)
 	read, due := p.read, p.read-p.told >= window/4
@@ -154,13 +160,13 @@ func (p *pipe) Read(b []byte) (int, error) {
 func (p *pipe) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.out) >= unsent && p.err == nil {
+	for p.out.Len() >= unsent && p.err == nil {
 		p.change.Wait()
 	}
 	if p.err != nil {
 		return 0, p.err
 	}
-	p.out = append(p.out, b...)
+	p.out.Write(b)
 	p.change.Broadcast()
 	return len(b), nil
 }
@@ -168,23 +174,29 @@ func (p *pipe) Write(b []byte) (int, error) {
 // send sends what is written until the link is over.
 func (p *pipe) send() {
 	most := min(chunk, int(p.nc.MaxPayload())-headBytes)
+	gathered := false
 	m := make([]byte, headBytes, headBytes+most)
 	m[0] = kindData
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
-		for (len(p.out) == 0 || p.sent-p.taken >= window) && p.err == nil {
+		for (p.out.Len() == 0 || p.sent-p.taken >= window) && p.err == nil {
 			p.change.Wait()
 		}
 		if p.err != nil {
 			return
 		}
-		n := min(len(p.out), most, int(window-(p.sent-p.taken)))
-		binary.BigEndian.PutUint64(m[1:], p.sent)
-		m = append(m[:headBytes], p.out[:n]...)
-		if p.out = p.out[n:]; len(p.out) == 0 {
-			p.out = nil
+		if p.out.Len() < most && !gathered {
+			gathered = true
+			p.mu.Unlock()
+			time.Sleep(gather)
+			p.mu.Lock()
+			continue
 		}
+		gathered = false
+		n := min(p.out.Len(), most, int(window-(p.sent-p.taken)))
+		binary.BigEndian.PutUint64(m[1:], p.sent)
+		m = append(m[:headBytes], p.out.Next(n)...)
 		p.sent += uint64(n)
 		p.change.Broadcast()
 		p.mu.Unlock()
@@ -209,7 +221,7 @@ func (p *pipe) end(why error) {
 	if p.err != nil {
 		return
 	}
-	p.err, p.in, p.out = why, nil, nil
+	p.err, p.in, p.out = why, bytes.Buffer{}, bytes.Buffer{}
 	_ = p.sub.Unsubscribe() // where there is no connection there is no subscription
 	if !errors.Is(why, errEnded) {
 		_ = p.tell(kindEnd, 0) // else the other end finds it silent

@@ -55,7 +55,7 @@ func coordinate(ctx context.Context, o options) error {
 		profile = sync.OnceValue(func() error { return pprof.StartCPUProfile(f) })
 		defer pprof.StopCPUProfile()
 	}
-	e, err := server.Listen("127.0.0.1:0", nil)
+	e, err := listen(o)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func coordinate(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	srv, err := server.New(co, server.Config{})
+	srv, err := server.New(co, server.Config{Gateways: o.Gateways > 0})
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,11 @@ type options struct {
 	Drop    float64
 	Late    time.Duration
 	Profile string
-	dir     string
+	// Gateways is how many processes pass devices' connections on, over a NATS server in
+	// another; 0: they dial the coordinator, and there is no TLS.
+	Gateways int
+	dir      string
+	nats     string
 }
 
 func main() {
@@ -42,15 +46,23 @@ func main() {
 	flag.IntVar(&o.Hidden, "hidden", 256, "width of the base; the update has about 66 values a unit of it")
 	flag.Float64Var(&o.Drop, "drop", 0.1, "chance that a device hangs up before its update and comes back a second later")
 	flag.DurationVar(&o.Late, "late", 0, "one device of the fleet sends its shares this late in every round")
-	flag.StringVar(&o.Profile, "profile", "", "write the coordinator's processor profile, from the first round on, to this file")
-	role := flag.String("role", "", "for the coordinator's own process; not to be set by hand")
+	flag.StringVar(&o.Profile, "profile", "", "write the coordinator's processor profile, from the first round on, to this file, and gateways' beside it")
+	flag.IntVar(&o.Gateways, "gateways", 0, "gateways that devices dial, over NATS and with TLS, each a process; 0: they dial the coordinator")
+	role := flag.String("role", "", "for the servers' own processes; not to be set by hand")
 	flag.StringVar(&o.dir, "dir", "", "the coordinator's folder, likewise")
+	flag.StringVar(&o.nats, "nats", "", "where NATS is, likewise")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	run := drive
-	if *role == "coordinator" {
+	switch *role {
+	case "coordinator":
 		run = coordinate
+	case "nats":
+		run = broker
+	case "":
+	default:
+		run = func(ctx context.Context, o options) error { return pass(ctx, o, *role) }
 	}
 	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "fleet:", err)
@@ -68,28 +80,18 @@ func drive(ctx context.Context, o options) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, self, append([]string{"-role", "coordinator", "-dir", dir}, os.Args[1:]...)...)
-	cmd.Stderr = os.Stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 30 * time.Second
-	out, err := cmd.StdoutPipe()
+	between, err := begin(ctx, o)
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
+	defer between.end()
+	cmd, lines, err := start(ctx, "coordinator", "-dir", dir, "-nats", between.nats)
+	if err != nil {
 		return err
 	}
-	lines := bufio.NewScanner(out)
-	if !lines.Scan() {
-		return errors.Join(errors.New("the coordinator did not start"), cmd.Wait())
-	}
-	f, err := loadtest.New(loadtest.Config{Devices: o.Devices, Drop: o.Drop, Late: o.Late}, lines.Text())
+	f, err := loadtest.New(loadtest.Config{Devices: o.Devices, Drop: o.Drop, Late: o.Late, By: between.at}, lines.Text())
 	if err != nil {
 		return err
 	}
@@ -98,6 +100,8 @@ func drive(ctx context.Context, o options) error {
 	fmt.Println("| round | dropped | wall s | others % | coordinator cpu s | of it the kernel's | devices cpu s | wall / devices' work | coordinator MB | devices MB |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	before := take()
+	spent := between.cpu()
+	var over [][]float64
 	for lines.Scan() {
 		var r report
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
@@ -105,9 +109,10 @@ func drive(ctx context.Context, o options) error {
 		}
 		now := take()
 		if r.Begins { // what lies between rounds counts for none
-			before = now
+			before, spent = now, between.cpu()
 			continue
 		}
+		over = append(over, append([]float64{r.CPU}, differences(spent, between.cpu())...))
 		d := now.minus(before)
 		before = now
 		if r.State != "committed" {
@@ -121,12 +126,37 @@ func drive(ctx context.Context, o options) error {
 		fmt.Printf("| %d | %d | %.2f | %.0f | %.2f | %.2f | %.2f | %.2f, net %.2f | %.0f | %.0f |\n", r.Round, r.Dropped, r.Wall,
 			100*others, r.CPU, r.System, d.cpu, r.Wall/work, r.Wall*(1-others)/work, r.Peak, peak())
 	}
+	between.show(over)
 	seen := f.Report()
 	fmt.Printf("\n%d connections broke and were made again.\n", seen.Broken)
 	if seen.Ended > 0 {
 		fmt.Printf("%d devices ended for good, the last because: %s\n", seen.Ended, seen.Cause)
 	}
 	return errors.Join(lines.Err(), cmd.Wait())
+}
+
+// start begins another process of this program, which says something on its first line.
+func start(ctx context.Context, role string, args ...string) (*exec.Cmd, *bufio.Scanner, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd := exec.CommandContext(ctx, self, append(append([]string{"-role", role}, args...), os.Args[1:]...)...)
+	cmd.Stderr = os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 30 * time.Second
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, nil, err
+	}
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() {
+		return nil, nil, errors.Join(fmt.Errorf("%s did not start", role), cmd.Wait())
+	}
+	return cmd, lines, nil
 }
 
 // report is what the coordinator's process says at the beginning and the end of a
