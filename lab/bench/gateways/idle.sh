@@ -4,7 +4,7 @@
 #
 #   lab/bench/gateways/idle.sh [devices]
 #
-# The devices' process needs as many open files, each gateway half as many (ulimit -Hn).
+# Each gateway needs half as many open files (ulimit -Hn).
 set -eu
 cd "$(dirname "$0")/../../.."
 devices=${1:-5000}
@@ -35,7 +35,11 @@ until grep -q 'join with' "$tmp/serve.log"; do
 	sleep 1
 done
 sed -n 's/^join with: starling join \(starling2_[^ ]*\).*/\1/p' "$tmp/serve.log" >"$tmp/token"
-"$tmp/starling" loadtest "@$tmp/token" --devices "$devices" --by $one --by $two --for 30m >/dev/null 2>&1 & pids="$! $pids"
+left=$devices
+while [ $left -gt 0 ]; do
+	some=$((left < 10000 ? left : 10000)) left=$((left > 10000 ? left - 10000 : 0))
+	"$tmp/starling" loadtest "@$tmp/token" --devices $some --by $one --by $two --for 2h >/dev/null 2>&1 & pids="$! $pids"
+done
 joined() { for at in $health $health2; do curl -s "http://$at/metrics" | sed -n 's/^starling_gateway_connections //p'; done | awk '{ n += $1 } END { print n + 0 }'; }
 until [ "$(joined)" -ge "$devices" ]; do sleep 2; done
 sleep 10
