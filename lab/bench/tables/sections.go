@@ -107,21 +107,21 @@ restarted: owner, gateway, owner, database, gateway, NATS. It fails where no rou
 begun has not ended, one is charged twice, the job's ledger and the fleet's do not verify or agree, a device is sent
 away, or memory grows by a third. ` + "`make soak`" + ` is an
 hour of it, with a kill every five minutes; ten minutes with one every minute are recorded.`},
-	{name: "waiting", title: "Connections that wait, over gateways", long: true, script: []string{"lab/bench/gateways/idle.sh", "38000"}, about: `
-38,000 light devices, half of them by each of two gateways, over NATS to one coordinator that ends their TLS and waits
-for more; each process alone, and its processor time over half a minute in which every device is pinged. As many as
-20,000 open files a process allow. Goal: 50,000 in 4 GB, 80 kB each, and a quarter of a core. Devices have taken part in
-no round: after one, TLS keeps a record's buffer of up to 32 kB for each.`},
+	{name: "waiting", title: "Connections that wait, over gateways", long: true, script: []string{"lab/bench/gateways/idle.sh", "10000"}, about: `
+10,000 light devices, half of them by each of two gateways, over NATS to one coordinator that ends their TLS and waits
+for more; each process alone, and its processor time over half a minute in which every device is pinged. Goal: 50,000
+in 4 GB, 80 kB each, and a quarter of a core. Devices have taken part in no round: after one, TLS keeps a record's
+buffer of up to 32 kB for each.`},
 	{name: "between", title: "A round over gateways", long: true,
 		script: []string{"go", "run", "-C", "lab", "./bench/fleet", "-devices", "2000", "-rounds", "2", "-drop", "0.05", "-gateways", "2"}, about: `
 As "A large fleet over sockets", but devices dial two gateways, which pass them on over NATS to the coordinator, who
 ends their TLS; each a process of its own. Goal: 12 processor seconds of all servers in a round of 10,000. Where others
 use the processors, every figure is larger: the devices' 12 ms each, as there, tell by how much.`},
 	{name: "drawing", title: "Drawing from ten million", long: true, raw: true,
-		script: []string{"go", "test", "-run=^$", "-bench=Drawing", "-benchtime=5x", "-timeout=2h", "./coordinator/store", "./coordinator", "-args", "-enrolled=10000000"}, about: `
+		script: []string{"lab/bench/drawing/run.sh", "10000000"}, about: `
 What a round's draw costs beside 10,000,000 that are enrolled, of which one in a hundred was not seen for long and one
-in a thousand is excluded. What it asks the store: who is in no draw, whether rounds are paused, the round's beginning; of
-PostgreSQL's process beside ours as "server". And all that it does itself: those who are in no draw are taken in, and
+in a thousand is excluded. What it asks the store: who is in no draw, whether rounds are paused, the round's beginning;
+of PostgreSQL's process beside ours as "server". And all that it does itself: those who are in no draw are taken in, and
 coins are flipped for every one of the others, or 1,000 are drawn of 50,000 that are there. A round asks one of the
 databases, and draws by coins or a fixed number. Goal: half a second. It takes 10 GB of disk and 8 of memory.`},
 	{name: "quant", title: "Quantization", script: []string{"lab/bench/quant/run.sh"}, about: `
