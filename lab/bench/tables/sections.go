@@ -107,8 +107,8 @@ restarted: owner, gateway, owner, database, gateway, NATS. It fails where no rou
 begun has not ended, one is charged twice, the job's ledger and the fleet's do not verify or agree, a device is sent
 away, or memory grows by a third. ` + "`make soak`" + ` is an
 hour of it, with a kill every five minutes; ten minutes with one every minute are recorded.`},
-	{name: "waiting", title: "Connections that wait, over gateways", long: true, script: []string{"lab/bench/gateways/idle.sh", "10000"}, about: `
-10,000 light devices, half of them by each of two gateways, over NATS to one coordinator that ends their TLS and waits
+	{name: "waiting", title: "Connections that wait, over gateways", long: true, script: []string{"lab/bench/gateways/idle.sh", "5000"}, about: `
+5,000 light devices, half of them by each of two gateways, over NATS to one coordinator that ends their TLS and waits
 for more; each process alone, and its processor time over half a minute in which every device is pinged. Goal: 50,000
 in 4 GB, 80 kB each, and a quarter of a core. Devices have taken part in no round: after one, TLS keeps a record's
 buffer of up to 32 kB for each.`},
