@@ -11,7 +11,9 @@ import (
 // lanes of 16 bits for rings of at most 16 bits, else of 32 bits; lane i reduced
 // mod 2^b masks symbol i.
 
-type maskKey [16]byte
+const maskKeyLen = 16
+
+type maskKey [maskKeyLen]byte
 
 // maxStreams bounds the key streams summed at a time, and so memory: about 1 KB each.
 const maxStreams = 4096

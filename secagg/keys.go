@@ -47,9 +47,13 @@ func pair(a, b int) []byte {
 
 // maskPrivate is the X25519 key that a shared scalar stands for.
 func maskPrivate(scalar []byte, plan *Hash) dhKey {
-	var k [32]byte
-	derive(k[:], scalar, labelMaskKey, plan)
+	k := maskPrivateBytes(scalar, plan)
 	return x25519Private(&k)
+}
+
+func maskPrivateBytes(scalar []byte, plan *Hash) (k [32]byte) {
+	derive(k[:], scalar, labelMaskKey, plan)
+	return k
 }
 
 // x25519Private takes 32 bytes and clears them. Clamping is X25519's.

@@ -44,7 +44,23 @@ func (s *Server) judgeReveal(i int, m *Reveal) error {
 // A ShardError wrapping ErrBelowThreshold, ErrShare or ErrCommitment changes
 // nothing: more reveals may mend it, except ErrCommitment, where a dealer that
 // dropped had not shared the key in its roster.
+//
+// It is Masks, what that Sums to, and Strip, for those who have the three in one place.
 func (s *Server) Unmask() ([]int64, error) {
+	m, err := s.Masks()
+	if err != nil {
+		return nil, err
+	}
+	defer m.Erase()
+	masks, err := m.Sum()
+	if err != nil {
+		return nil, &ShardError{Shard: s.Shard(), Turn: TurnReveal, Err: err}
+	}
+	return s.Strip(masks)
+}
+
+// Masks rebuilds the secrets and returns what the sum is masked with. Errors are Unmask's.
+func (s *Server) Masks() (*Masks, error) {
 	if err := s.closing("Unmask", TurnReveal, s.u5); err != nil {
 		return nil, err
 	}
@@ -56,21 +72,21 @@ func (s *Server) Unmask() ([]int64, error) {
 	}
 	r := rebuilder{s: s, coefficients: map[string][]*edwards25519.Scalar{}}
 	defer r.erase()
-	out, err := r.unmask()
+	m := &Masks{dim: s.cfg.Dim, width: s.cfg.Width, roster: s.roster, survivors: s.u3.clone(), dropped: newSet(len(s.members)),
+		selves: make([]byte, 0, maskKeyLen*s.u3.Len()), private: make([]byte, 0, scalarSize*(s.u2.Len()-s.u3.Len()))} // which are not copied
+	err := r.fill(m)
 	faults := r.faults()
 	if err != nil {
+		m.Erase()
 		return nil, &ShardError{Shard: s.Shard(), Turn: TurnReveal, Err: err, Faults: faults}
 	}
 	s.faults = faults
-	s.Close()
-	return out, nil
+	return m, nil
 }
 
-// unmask rebuilds every secret of U2 and takes the masks off a copy of the sum.
-func (r *rebuilder) unmask() ([]int64, error) {
+// fill rebuilds every secret of U2.
+func (r *rebuilder) fill(m *Masks) error {
 	s := r.s
-	var plus, minus []maskKey // masks that are in the sum, by sign
-	defer func() { clear(plus); clear(minus) }()
 	for i := range s.members {
 		if !s.u2.Has(i) {
 			continue
@@ -78,53 +94,46 @@ func (r *rebuilder) unmask() ([]int64, error) {
 		secret, err := r.rebuild(i)
 		if err != nil {
 			r.failed, r.liar = i+1, errors.Is(err, ErrCommitment)
-			return nil, err
+			return err
 		}
 		if s.u3.Has(i) {
-			plus = append(plus, selfMaskKey(secret[:], &s.roster))
+			k := selfMaskKey(secret[:], &s.roster)
+			m.selves = append(m.selves, k[:]...)
 			clear(secret[:])
 			continue
 		}
-		plus, minus, err = s.pairMasks(i, secret, plus, minus)
+		k := maskPrivateBytes(secret[:], &s.message.Plan)
 		clear(secret[:])
-		if err != nil {
-			r.failed, r.liar = i+1, errors.Is(err, ErrCommitment)
-			return nil, err
+		m.dropped.add(i)
+		m.private = append(m.private, k[:]...)
+		priv := x25519Private(&k)
+		if !bytes.Equal(priv.PublicKey().Bytes(), s.message.Entries[i].Keys.Mask[:]) {
+			r.failed, r.liar = i+1, true
+			return fmt.Errorf("%w: device %x shared another key than the roster's, and dropped", ErrCommitment, s.members[i][:4])
 		}
-	}
-	// The sum holds every mask that did not cancel: take plus off, put minus back.
-	sum := slices.Clone(s.sum)
-	addMasks(sum, minus, plus, s.cfg.Width)
-	out := make([]int64, len(sum))
-	for i, x := range sum {
-		out[i] = centre(x, s.cfg.Width)
-	}
-	clear(sum)
-	return out, nil
-}
-
-// pairMasks appends the masks that survivors added with a view to device i,
-// which dropped. A survivor before i added its mask, one after i took it off.
-func (s *Server) pairMasks(i int, secret [scalarSize]byte, plus, minus []maskKey) (p, m []maskKey, err error) {
-	priv := maskPrivate(secret[:], &s.message.Plan)
-	if !bytes.Equal(priv.PublicKey().Bytes(), s.message.Entries[i].Keys.Mask[:]) {
-		return plus, minus, fmt.Errorf("%w: device %x shared another key than the roster's, and dropped", ErrCommitment, s.members[i][:4])
 	}
 	for v := range s.members {
-		if !s.u3.Has(v) {
-			continue
-		}
-		k, err := pairMaskKey(priv, s.message.Entries[v].Keys.Mask[:], &s.roster, i, v)
-		if err != nil {
-			return plus, minus, err
-		}
-		if v < i {
-			plus = append(plus, k)
-		} else {
-			minus = append(minus, k)
+		if s.u3.Has(v) && m.dropped.Len() > 0 {
+			m.peers = append(m.peers, s.message.Entries[v].Keys.Mask[:]...)
 		}
 	}
-	return plus, minus, nil
+	return nil
+}
+
+// Strip takes the masks, added up, off the sum and closes the shard: what Unmask returns.
+func (s *Server) Strip(masks []uint32) ([]int64, error) {
+	if s.turn != TurnReveal {
+		return nil, &StateError{Call: "Strip", Turn: s.turn, Err: ErrOutOfTurn}
+	}
+	if len(masks) != len(s.sum) {
+		return nil, fmt.Errorf("secagg: shard %d: masks of %d symbols, the sum has %d", s.Shard(), len(masks), len(s.sum))
+	}
+	out := make([]int64, len(s.sum))
+	for i, x := range s.sum {
+		out[i] = centre(x-masks[i], s.cfg.Width)
+	}
+	s.Close()
+	return out, nil
 }
 
 // A rebuilder finds secrets from the reveals. Devices caught with a wrong share
