@@ -49,7 +49,7 @@ coordinator/jobs: coordinator coordinator/monitor coordinator/store dp job
 coordinator/monitor: coordinator/round coordinator/store dp evaluate/metric model
 coordinator/optimizer: job
 coordinator/natsaccess:
-coordinator/relay: coordinator/natsaccess
+coordinator/relay: coordinator/natsaccess secagg
 coordinator/round:
 coordinator/server: coordinator coordinator/internal/... coordinator/jobs coordinator/monitor coordinator/store dp evaluate/metric internal/durable
     internal/qrcode internal/strict internal/wire log model

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-fl/starling/log"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/program"
+	"github.com/starling-fl/starling/secagg"
 )
 
 // Evaluator measures a released adapter on public data: never on devices'.
@@ -79,6 +80,10 @@ type Config struct {
 	// Host is the fleet, where the job shares it with others; nil: the job has a fleet of its
 	// own, which its store holds.
 	Host Host
+	// SumMasks does what Masks.Sum does in another process, for shards of a round to be
+	// unmasked by several. It fails where there is none, and returns when ctx is done; what
+	// comes late is done here. nil: all is done here.
+	SumMasks func(ctx context.Context, m *secagg.Masks) ([]uint32, error)
 	// Hosts are the code shapes of the training step's programs that assignments
 	// offer; nil is program.Hosts, all of them. Empty but not nil offers none: devices must
 	// bring a trainer of their own.

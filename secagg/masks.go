@@ -22,7 +22,7 @@ type Masks struct {
 }
 
 // Sum adds the masks up, mod 2^Width: all that is costly about Unmask.
-func (m *Masks) Sum() ([]uint32, error) {
+func (m *Masks) Sum() []uint32 {
 	var plus, minus []maskKey
 	defer func() { clear(plus); clear(minus) }()
 	for at := 0; at < len(m.selves); at += maskKeyLen {
@@ -35,22 +35,19 @@ func (m *Masks) Sum() ([]uint32, error) {
 		}
 		k := [scalarSize]byte(m.private[at : at+scalarSize])
 		at += scalarSize
-		var err error
-		if plus, minus, err = m.pairMasks(i, x25519Private(&k), plus, minus); err != nil {
-			return nil, err
-		}
+		plus, minus = m.pairMasks(i, x25519Private(&k), plus, minus)
 	}
 	sum := make([]uint32, m.dim)
 	addMasks(sum, plus, minus, m.width)
 	for i := range sum {
 		sum[i] &= ringMask(m.width)
 	}
-	return sum, nil
+	return sum
 }
 
 // pairMasks appends the masks that survivors added with a view to device i,
 // which dropped. A survivor before i added its mask, one after i took it off.
-func (m *Masks) pairMasks(i int, priv dhKey, plus, minus []maskKey) (p, n []maskKey, err error) {
+func (m *Masks) pairMasks(i int, priv dhKey, plus, minus []maskKey) (p, n []maskKey) {
 	peers := m.peers
 	for v := range 8 * len(m.survivors) {
 		if !m.survivors.Has(v) {
@@ -58,7 +55,7 @@ func (m *Masks) pairMasks(i int, priv dhKey, plus, minus []maskKey) (p, n []mask
 		}
 		k, err := pairMaskKey(priv, peers[:maskKeySize], &m.roster, i, v)
 		if err != nil {
-			return plus, minus, err
+			panic(err) // keys of low order are in no roster, and are not decoded
 		}
 		peers = peers[maskKeySize:]
 		if v < i {
@@ -67,7 +64,7 @@ func (m *Masks) pairMasks(i int, priv dhKey, plus, minus []maskKey) (p, n []mask
 			minus = append(minus, k)
 		}
 	}
-	return plus, minus, nil
+	return plus, minus
 }
 
 // Erase clears the keys.
@@ -106,7 +103,7 @@ func (m *Masks) AppendBinary(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding, ErrSet or ErrLength.
+// UnmarshalBinary decodes a canonical encoding, or wraps ErrEncoding, ErrSet, ErrLength or ErrKey.
 func (m *Masks) UnmarshalBinary(data []byte) error {
 	var v Masks
 	r := cbor.NewReader(data)
@@ -141,6 +138,11 @@ func (m *Masks) UnmarshalBinary(data []byte) error {
 	for i := range v.survivors {
 		if v.survivors[i]&v.dropped[i] != 0 {
 			return fmt.Errorf("%w: a device that survived and dropped", ErrSet)
+		}
+	}
+	for at := 0; at < len(v.peers); at += maskKeySize {
+		if hasLowOrder(v.peers[at : at+maskKeySize]) {
+			return fmt.Errorf("%w: public mask key %d has low order", ErrKey, at/maskKeySize)
 		}
 	}
 	*m = v

@@ -52,11 +52,7 @@ func (s *Server) Unmask() ([]int64, error) {
 		return nil, err
 	}
 	defer m.Erase()
-	masks, err := m.Sum()
-	if err != nil {
-		return nil, &ShardError{Shard: s.Shard(), Turn: TurnReveal, Err: err}
-	}
-	return s.Strip(masks)
+	return s.Strip(m.Sum())
 }
 
 // Masks rebuilds the secrets and returns what the sum is masked with. Errors are Unmask's.

@@ -312,7 +312,7 @@ func TestPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	for _, subject := range []string{"starling.owner", "starling.open.two.x", "starling.up.two.x.y", "starling.down.one.x", "other"} {
+	for _, subject := range []string{"starling.owner", "starling.open.two.x", "starling.up.two.x.y", "starling.down.one.x", "starling.masks", "starling.sums.x", "other"} {
 		if err := nc.Publish(subject, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -320,7 +320,7 @@ func TestPermissions(t *testing.T) {
 			t.Errorf("publishing %s: %v", subject, err)
 		}
 	}
-	for _, subject := range []string{">", "starling.>", "starling.open.>", "starling.up.one.>", "starling.down.two.>", "starling.down.>"} {
+	for _, subject := range []string{">", "starling.>", "starling.open.>", "starling.up.one.>", "starling.down.two.>", "starling.down.>", "starling.masks", "starling.sums.>"} {
 		if _, err := nc.SubscribeSync(subject); err != nil {
 			t.Fatal(err)
 		}

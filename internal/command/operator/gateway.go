@@ -17,6 +17,14 @@ import (
 	"github.com/starling-fl/starling/internal/command"
 )
 
+// orSilent is a log that takes lines, nil or not.
+func orSilent(log *slog.Logger) *slog.Logger {
+	if log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return log
+}
+
 type gatewayFlags struct {
 	nats                 relay.Access
 	name, listen, health string
@@ -57,9 +65,7 @@ func runGateway(ctx context.Context, a *command.App, f gatewayFlags) error {
 	if err != nil {
 		return err
 	}
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = orSilent(log)
 	if f.name == "" {
 		if f.name, err = os.Hostname(); err != nil {
 			return fmt.Errorf("--name: %w", err)

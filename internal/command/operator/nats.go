@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/starling-fl/starling/coordinator/natsaccess"
 	"github.com/starling-fl/starling/coordinator/relay"
 	"github.com/starling-fl/starling/coordinator/server"
@@ -26,6 +28,21 @@ func (f serveFlags) throughGateways() bool { return f.nats.URL != "" || f.natsLi
 
 // checkNATS holds the flags of NATS against each other.
 func (f serveFlags) checkNATS() error {
+	if err := f.checkEmbedded(); err != nil || !f.throughGateways() {
+		return err
+	}
+	u, err := url.Parse(f.url)
+	if err != nil || u.Hostname() == "" {
+		return command.Usagef("--nats and --nats-listen need --url: the address of the gateways, as https://fl.example.org:8443")
+	}
+	plain := !f.tls && f.cert == "" && f.acme == ""
+	if ip, err := netip.ParseAddr(u.Hostname()); plain && (err != nil || !ip.IsLoopback()) {
+		return command.Usagef("gateways without TLS are shown, and may change, all that devices send: give --tls, --tls-cert or --acme")
+	}
+	return nil
+}
+
+func (f serveFlags) checkEmbedded() error {
 	switch {
 	case f.nats.URL != "" && f.natsListen != "":
 		return command.Usagef("--nats and --nats-listen are two ways to have a NATS server: give one; several servers of one --store need one that is not theirs, by --nats")
@@ -54,34 +71,38 @@ func (f serveFlags) checkNATS() error {
 	return nil
 }
 
-// listenGateways opens the devices' listener where gateways pass them on.
-func (f serveFlags) listenGateways(cert *server.Certificate, owns func() bool, log *slog.Logger) (*server.Endpoint, error) {
-	u, err := url.Parse(f.url)
-	if err != nil || u.Hostname() == "" {
-		return nil, command.Usagef("--nats and --nats-listen need --url: the address of the gateways, as https://fl.example.org:8443")
+// reach connects to the NATS servers of --nats, and gives its end back; nil where there are none.
+func (f serveFlags) reach(log *slog.Logger) (nc *nats.Conn, end func(), err error) {
+	if f.nats.URL == "" {
+		return nil, func() {}, nil
 	}
-	if ip, err := netip.ParseAddr(u.Hostname()); cert == nil && (err != nil || !ip.IsLoopback()) {
-		return nil, command.Usagef("gateways without TLS are shown, and may change, all that devices send: give --tls, --tls-cert or --acme")
+	if nc, err = relay.Connect(f.nats, "owner", orSilent(log)); err != nil {
+		return nil, nil, err
 	}
-	to, end := f.nats, func() {}
-	if f.natsListen != "" {
-		if to, err = f.embedNATS(log); err != nil {
+	return nc, nc.Close, nil
+}
+
+// listenGateways opens the devices' listener where gateways pass them on, over nc or, where that
+// is nil, a server in this process.
+func (f serveFlags) listenGateways(nc *nats.Conn, cert *server.Certificate, owns func() bool, log *slog.Logger) (*server.Endpoint, error) {
+	end := func() {}
+	if nc == nil {
+		to, err := f.embedNATS(log)
+		if err != nil {
 			return nil, err
 		}
-		end = to.Within.Close
-	}
-	nc, err := relay.Connect(to, "owner", log)
-	if err != nil {
-		end()
-		return nil, err
+		if nc, err = relay.Connect(to, "owner", log); err != nil {
+			to.Within.Close()
+			return nil, err
+		}
+		end = func() { nc.Close(); to.Within.Close() }
 	}
 	l, err := relay.Listen(nc, owns, log)
 	if err != nil {
-		nc.Close()
 		end()
 		return nil, err
 	}
-	return server.On(closing{l, func() { nc.Close(); end() }}, cert), nil
+	return server.On(closing{l, end}, cert), nil
 }
 
 // closing is a listener with what it needs and nobody else.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/coordinator"
@@ -203,9 +204,17 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 		cfg.Progress = view.Show
 	}
 	measured.choose(&cfg)
+	nc, end, err := f.reach(cfg.Log)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if nc != nil {
+		cfg.SumMasks = relay.Borrow(nc).Sum
+	}
 	var c *coordinator.Coordinator
 	defer shelf.end(ctx)
-	if err := f.whenMine(ctx, a, func() (err error) {
+	if err := f.whenMine(ctx, a, nc, cfg.Log, func() (err error) {
 		shelf.release(ctx, &cfg, "")
 		c, err = coordinator.New(cfg)
 		return err
@@ -223,7 +232,7 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	if err != nil {
 		return errors.Join(err, c.Close())
 	}
-	runErr := serveAndRun(ctx, a, c, s, f)
+	runErr := serveAndRun(ctx, a, c, s, nc, f)
 	result := c.Result()
 	err = c.Close()
 	spent := errors.Is(runErr, coordinator.ErrBudget)
@@ -243,13 +252,13 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 
 // listenDevices opens the devices' listener, and says how they reach it. owns says whether this
 // process is sure to be the one that devices are to come to.
-func (f serveFlags) listenDevices(log *slog.Logger, owns func() bool) (*server.Endpoint, string, error) {
+func (f serveFlags) listenDevices(nc *nats.Conn, log *slog.Logger, owns func() bool) (*server.Endpoint, string, error) {
 	cert, err := f.certificate(log)
 	if err != nil {
 		return nil, "", err
 	}
 	if f.throughGateways() {
-		endpoint, err := f.listenGateways(cert, owns, log)
+		endpoint, err := f.listenGateways(nc, cert, owns, log)
 		return endpoint, strings.TrimRight(f.url, "/"), err
 	}
 	endpoint, err := server.Listen(f.listen, cert)
@@ -260,8 +269,8 @@ func (f serveFlags) listenDevices(log *slog.Logger, owns func() bool) (*server.E
 }
 
 // serveAndRun serves devices until the job is done.
-func serveAndRun(ctx context.Context, a *command.App, c *coordinator.Coordinator, s *server.Server, f serveFlags) error {
-	endpoint, url, err := f.listenDevices(c.Log(), c.Owns)
+func serveAndRun(ctx context.Context, a *command.App, c *coordinator.Coordinator, s *server.Server, nc *nats.Conn, f serveFlags) error {
+	endpoint, url, err := f.listenDevices(nc, c.Log(), c.Owns)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,11 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/jobs"
+	"github.com/starling-fl/starling/coordinator/relay"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/spans"
 	"github.com/starling-fl/starling/coordinator/store"
@@ -18,12 +21,24 @@ import (
 	"github.com/starling-fl/starling/program"
 )
 
-// whenMine opens the state of --dir once no other coordinator holds it, in a database.
-func (f serveFlags) whenMine(ctx context.Context, a *command.App, open func() error) error {
+// whenMine opens the state of --dir once no other coordinator holds it, in a database. Until then
+// it lends that one its processors.
+func (f serveFlags) whenMine(ctx context.Context, a *command.App, nc *nats.Conn, log *slog.Logger, open func() error) error {
 	for {
+		end := func() {}
 		err := store.Await(ctx, f.dir, func() {
 			fmt.Fprintln(a.Stderr, "standing by: another coordinator holds the lease of this state")
+			if nc == nil {
+				return
+			}
+			lent, err := relay.Lend(nc, orSilent(log))
+			if err != nil {
+				fmt.Fprintf(a.Stderr, "its rounds' masks are not added up here: %v\n", err)
+				return
+			}
+			end = lent
 		})
+		end()
 		if err == nil {
 			err = open()
 		}
@@ -89,12 +104,20 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 	if err != nil {
 		return err
 	}
+	nc, end, err := f.reach(log)
+	if err != nil {
+		return err
+	}
+	defer end()
 	var site *server.Site
 	defer shelf.end(ctx)
 	cfg := jobs.Config{
 		Dir: f.dir, Most: f.mostJobs, Log: log,
 		Open: func(j store.Hosted, dir string, host coordinator.Host) (*coordinator.Coordinator, error) {
 			cfg := coordinator.Config{Dir: dir, Host: host, Traces: traces, Patient: true, Compile: program.Step, Hosts: program.Hosts}
+			if nc != nil {
+				cfg.SumMasks = relay.Borrow(nc).Sum
+			}
 			if log != nil {
 				cfg.Log = log.With("job", j.Name)
 			}
@@ -118,7 +141,7 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 		Unmount: func(name string) { site.Unmount(name) },
 	}
 	var host *jobs.Host
-	if err := f.whenMine(ctx, a, func() (err error) {
+	if err := f.whenMine(ctx, a, nc, log, func() (err error) {
 		host, err = jobs.Open(cfg)
 		return err
 	}); err != nil {
@@ -127,18 +150,18 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 	if site, err = server.NewSite(server.SiteConfig{Host: host, Pages: pages(a.Stderr), Trusted: trusted, Version: a.Version, Log: log, Gateways: f.throughGateways()}); err != nil {
 		return errors.Join(err, host.Close())
 	}
-	err = f.serveJobs(ctx, a, host, site)
+	err = f.serveJobs(ctx, a, host, site, nc)
 	return errors.Join(err, host.Close())
 }
 
 // serveJobs puts the site on the network and runs its jobs.
-func (f serveFlags) serveJobs(ctx context.Context, a *command.App, host *jobs.Host, site *server.Site) error {
+func (f serveFlags) serveJobs(ctx context.Context, a *command.App, host *jobs.Host, site *server.Site, nc *nats.Conn) error {
 	if f.epsilon != 0 || f.delta != 0 {
 		if err := host.Budget(f.epsilon, f.delta); err != nil {
 			return fmt.Errorf("--fleet-epsilon %v, --fleet-delta %v: %w", f.epsilon, f.delta, err)
 		}
 	}
-	endpoint, url, err := f.listenDevices(site.Log(), host.Owns)
+	endpoint, url, err := f.listenDevices(nc, site.Log(), host.Owns)
 	if err != nil {
 		return err
 	}
