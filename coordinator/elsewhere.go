@@ -16,8 +16,8 @@ import (
 // they are taken off. An answer is a function of the question alone: one that comes twice, late
 // or from a process that has become somebody else's changes nothing, and needs no lease.
 const (
-	mostElsewhere = 16          // shards at a time
-	patience      = time.Second // before a processor here that has nothing to do takes one back
+	mostElsewhere = 16              // shards at a time
+	patience      = 2 * time.Second // before a processor here that has nothing to do takes one back
 	recheck       = 16
 )
 

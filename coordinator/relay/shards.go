@@ -27,9 +27,9 @@ const (
 )
 
 const (
-	alone  = 2 * time.Second  // nobody is asked so long after nobody was there
-	unmet  = 10 * time.Second // or after one was there that did not answer
-	sumPos = 4                // a message of a sum begins with where in its bytes it stands
+	alone  = 2 * time.Second // nobody is asked so long after nobody was there
+	unmet  = 5 * time.Second // or after one was there that did not answer
+	sumPos = 4               // a message of a sum begins with where in its bytes it stands
 )
 
 var (

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime/pprof"
 	"sync"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/monitor"
+	"github.com/starling-fl/starling/coordinator/relay"
+	rounds "github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/internal/cputime"
 	"github.com/starling-fl/starling/job"
@@ -63,8 +66,11 @@ func coordinate(ctx context.Context, o options) error {
 	var round uint64
 	var began time.Time
 	var before, kernel float64
-	co, err := coordinator.New(coordinator.Config{Job: j, Dir: o.dir, Base: base, Hosts: []string{}, Progress: func(p monitor.Status) {
+	var releasing time.Time
+	cfg := coordinator.Config{Job: j, Dir: o.dir, Base: base, Hosts: []string{}, Progress: func(p monitor.Status) {
 		switch {
+		case p.State == rounds.Releasing.String():
+			releasing = time.Now()
 		case p.Round != round && p.State != monitor.StateWaiting:
 			if err := profile(); err != nil { // not of the enrolments before
 				fmt.Fprintln(os.Stderr, "no profile is written:", err)
@@ -75,10 +81,19 @@ func coordinate(ctx context.Context, o options) error {
 		case (p.State == monitor.StateCommitted || p.State == monitor.StateAbandoned) && !began.IsZero():
 			_ = out.Encode(report{Round: p.Round, State: p.State, Reason: p.Reason, Dropped: p.Dropped,
 				Wall: time.Since(began).Seconds(), CPU: cputime.Now().Seconds() - before,
-				System: system() - kernel, Peak: peak()})
+				System: system() - kernel, Peak: peak(), Release: time.Since(releasing).Seconds()})
 			began = time.Time{}
 		}
-	}})
+	}}
+	if o.Lenders > 0 {
+		nc, err := relay.Connect(relay.Access{URL: o.nats}, "owner", slog.New(slog.DiscardHandler))
+		if err != nil {
+			return err
+		}
+		defer nc.Close()
+		cfg.SumMasks = relay.Borrow(nc).Sum
+	}
+	co, err := coordinator.New(cfg)
 	if err != nil {
 		return err
 	}

@@ -21,32 +21,48 @@ import (
 	"github.com/starling-fl/starling/coordinator/server"
 )
 
-// between is what stands between devices and the coordinator: gateways and NATS.
+// between is what the coordinator has beside it: NATS, gateways between it and devices, and who
+// adds masks up for it.
 type between struct {
 	nats  string
 	at    []string // the gateways
+	names []string // of parts
 	parts []*exec.Cmd
 }
 
-// begin starts it; nothing where there are no gateways.
+// begin starts it; nothing where nobody needs NATS.
 func begin(ctx context.Context, o options) (*between, error) {
 	b := &between{}
-	if o.Gateways == 0 {
+	if o.Gateways == 0 && o.Lenders == 0 {
 		return b, nil
 	}
-	cmd, lines, err := start(ctx, "nats")
-	if err != nil {
+	var err error
+	if b.nats, err = b.part(ctx, "NATS", "nats"); err != nil {
 		return nil, err
 	}
-	b.nats, b.parts = lines.Text(), append(b.parts, cmd)
 	for i := range o.Gateways {
-		cmd, lines, err := start(ctx, fmt.Sprintf("gateway%d", i+1), "-nats", b.nats)
+		at, err := b.part(ctx, fmt.Sprintf("gateway %d", i+1), fmt.Sprintf("gateway%d", i+1), "-nats", b.nats)
 		if err != nil {
 			return nil, errors.Join(err, b.end())
 		}
-		b.at, b.parts = append(b.at, lines.Text()), append(b.parts, cmd)
+		b.at = append(b.at, at)
+	}
+	for i := range o.Lenders {
+		if _, err := b.part(ctx, fmt.Sprintf("lender %d", i+1), "lender", "-nats", b.nats); err != nil {
+			return nil, errors.Join(err, b.end())
+		}
 	}
 	return b, nil
+}
+
+// part starts a process, and yields its first line.
+func (b *between) part(ctx context.Context, name, role string, args ...string) (string, error) {
+	cmd, lines, err := start(ctx, role, args...)
+	if err != nil {
+		return "", err
+	}
+	b.names, b.parts = append(b.names, name), append(b.parts, cmd)
+	return lines.Text(), nil
 }
 
 func (b *between) end() error {
@@ -87,12 +103,12 @@ func (b *between) show(over [][]float64) {
 	if len(b.parts) == 0 {
 		return
 	}
-	fmt.Print("\nProcessor seconds of all servers:\n\n| coordinator | NATS |")
-	for i := range b.at {
-		fmt.Printf(" gateway %d |", i+1)
+	fmt.Print("\nProcessor seconds of all servers:\n\n| coordinator |")
+	for _, name := range b.names {
+		fmt.Printf(" %s |", name)
 	}
-	fmt.Print(" all |\n| --- | --- |")
-	for range b.at {
+	fmt.Print(" all |\n| --- |")
+	for range b.names {
 		fmt.Print(" --- |")
 	}
 	fmt.Println(" --- |")

@@ -32,10 +32,11 @@ type options struct {
 	Late    time.Duration
 	Profile string
 	// Gateways is how many processes pass devices' connections on, over a NATS server in
-	// another; 0: they dial the coordinator, and there is no TLS.
-	Gateways int
-	dir      string
-	nats     string
+	// another; 0: they dial the coordinator, and there is no TLS. Lenders add masks up for the
+	// coordinator, over NATS too.
+	Gateways, Lenders int
+	dir               string
+	nats              string
 }
 
 func main() {
@@ -48,6 +49,7 @@ func main() {
 	flag.DurationVar(&o.Late, "late", 0, "one device of the fleet sends its shares this late in every round")
 	flag.StringVar(&o.Profile, "profile", "", "write the coordinator's processor profile, from the first round on, to this file, and gateways' beside it")
 	flag.IntVar(&o.Gateways, "gateways", 0, "gateways that devices dial, over NATS and with TLS, each a process; 0: they dial the coordinator")
+	flag.IntVar(&o.Lenders, "lenders", 0, "processes that add masks up for the coordinator, over NATS")
 	role := flag.String("role", "", "for the servers' own processes; not to be set by hand")
 	flag.StringVar(&o.dir, "dir", "", "the coordinator's folder, likewise")
 	flag.StringVar(&o.nats, "nats", "", "where NATS is, likewise")
@@ -60,6 +62,8 @@ func main() {
 		run = coordinate
 	case "nats":
 		run = broker
+	case "lender":
+		run = lend
 	case "":
 	default:
 		run = func(ctx context.Context, o options) error { return pass(ctx, o, *role) }
@@ -102,6 +106,7 @@ func drive(ctx context.Context, o options) error {
 	before := take()
 	spent := between.cpu()
 	var over [][]float64
+	var releases []float64
 	for lines.Scan() {
 		var r report
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
@@ -119,6 +124,7 @@ func drive(ctx context.Context, o options) error {
 			fmt.Printf("| %d | %s: %s |\n", r.Round, r.State, r.Reason)
 			continue
 		}
+		releases = append(releases, r.Release)
 		// A processor that works for others is none of ours: the wall time that the
 		// round would take alone is that much shorter.
 		others := max(0, d.busy-r.CPU-d.cpu) / d.all
@@ -127,6 +133,7 @@ func drive(ctx context.Context, o options) error {
 			100*others, r.CPU, r.System, d.cpu, r.Wall/work, r.Wall*(1-others)/work, r.Peak, peak())
 	}
 	between.show(over)
+	fmt.Printf("\nReleases took %.2f s of the wall.\n", releases)
 	seen := f.Report()
 	fmt.Printf("\n%d connections broke and were made again.\n", seen.Broken)
 	if seen.Ended > 0 {
@@ -172,6 +179,7 @@ type report struct {
 	CPU     float64
 	System  float64
 	Peak    float64
+	Release float64 // wall seconds from the last share to the commit
 }
 
 // files raises the limit of open files as far as it goes.
