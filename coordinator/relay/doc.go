@@ -30,8 +30,8 @@
 // sends the owner is bounded: links, streams that have not said where they are from, bytes that
 // are not read.
 //
-// Who lends ([Lend]) is a process of the operator's. It gets the keys of masks, no vector and no
-// sum: with what the owner alone has they give a shard's sum, and no device's. What it answers is
+// Who lends ([Lend]) is a process of the operator's. It gets the keys of masks, which NATS sees too,
+// no vector and no sum: with what the owner alone has they give a shard's sum, and no device's. What it answers is
 // as long as the owner expects, or an error; a wrong answer moves the shard's sum as a hostile
 // device in it can, and is found by chance (see coordinator).
 package relay

@@ -95,7 +95,7 @@ func lend(nc *nats.Conn, q *nats.Msg) error {
 	for at := 0; at < len(packed); at += most {
 		part := binary.BigEndian.AppendUint32(make([]byte, 0, sumPos+most), uint32(at))
 		if err := q.Respond(append(part, packed[at:min(at+most, len(packed))]...)); err != nil {
-			return err
+			return fmt.Errorf("relay: %w", err)
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"github.com/starling-fl/starling/coordinator/relay"
@@ -166,5 +167,36 @@ func TestHostileQuestion(t *testing.T) {
 	}
 	if n, is := heard["starling.sums.refused"]; !is || n != 0 || heard["starling.sums.good"] != 4+(10*21+7)/8 {
 		t.Errorf("heard %v", heard)
+	}
+}
+
+// TestSecretsInTheClear: where others may read what is said to NATS no masks are sent or taken.
+func TestSecretsInTheClear(t *testing.T) {
+	s, err := server.NewServer(&server.Options{DontListen: true, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(s.Shutdown)
+	nc, err := nats.Connect("", nats.InProcessServer(s)) // neither TLS nor this machine's address
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	if _, err := relay.Lend(nc, slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("masks are taken")
+	}
+	sub, err := nc.SubscribeSync("starling.masks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := relay.Borrow(nc).Sum(watchdog.Context(t), masksOf(t, 10)); err == nil {
+		t.Error("masks are added up")
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if n, _, err := sub.Pending(); n != 0 || err != nil {
+		t.Errorf("%d questions were asked, %v", n, err)
 	}
 }
