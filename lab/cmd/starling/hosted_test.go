@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/wire"
 )
 
 // TestServerOfTwoJobs: an operator submits two jobs to one server, four devices take part in
@@ -150,13 +151,16 @@ privacy: {simulated_population: 1000000, simulated_cohort: 10000}
 		{"serve", "--dir", filepath.Join(state, "jobs", "first"), "--job", filepath.Join(dir, "first.yaml")},
 		{"serve", "--dir", state, "--job", filepath.Join(dir, "first.yaml")},
 		{"job", "submit", "--dir", state, filepath.Join(dir, "first.yaml")},
-		{"token", "create", "--dir", state},
+		{"token", "create", "--dir", state, "--of", "third"},
 	} {
 		if out, err := exec.CommandContext(watchdog.Context(t), binary, refused...).CombinedOutput(); err == nil {
 			t.Errorf("%v: %s", refused, out)
 		}
 	}
-	if invited := run("token", "create", "--dir", state, "--of", "second"); !strings.HasPrefix(invited, "starling2_") {
-		t.Errorf("an invitation %q", invited)
+	for where, of := range map[string][]string{"/jobs/second": {"--of", "second"}, "": nil} { // to one job, to all
+		invited, err := wire.ParseToken(run(append([]string{"token", "create", "--dir", state}, of...)...))
+		if err != nil || !strings.HasSuffix(invited.URL, serve[4]+where) {
+			t.Errorf("an invitation to %q, %v", invited.URL, err)
+		}
 	}
 }
