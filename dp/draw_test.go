@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math/big"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -12,8 +13,9 @@ import (
 	"github.com/starling-fl/starling/internal/cputime"
 )
 
-// Members without keys have the same coins as keys at the same places, and their
-// commitment opens alike.
+// The coins by their definition: behind 32 bytes of the nonce 16 for each member, a whole
+// number below q 2^128 of whom is in. Members without keys have the same coins as keys at the
+// same places, and both commitments open.
 func TestNumberedDrawsAsRoll(t *testing.T) {
 	for _, n := range []int{1, 2, 4095, 4096, 4097, 10_000} {
 		keys := make([][]byte, n)
@@ -22,19 +24,32 @@ func TestNumberedDrawsAsRoll(t *testing.T) {
 		}
 		for _, q := range []float64{1, 0.5, 0.013, 0x1p-60} {
 			seed := [32]byte{byte(n), byte(n >> 8), byte(1000 * q)}
-			want, a, err := Roll(keys)(q, rand.NewChaCha8(seed))
-			if err != nil {
-				t.Fatal(err)
+			bytes := make([]byte, 32+16*n)
+			_, _ = rand.NewChaCha8(seed).Read(bytes) // never fails
+			rate := new(big.Rat).SetFloat64(q)
+			rate.Mul(rate, new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), 128)))
+			var want []int
+			in := make([]bool, n)
+			for i := range in {
+				coin := new(big.Int).SetBytes(bytes[32+16*i : 48+16*i])
+				if in[i] = new(big.Rat).SetInt(coin).Cmp(rate) < 0; in[i] {
+					want = append(want, i)
+				}
 			}
-			got, b, err := Numbered(n)(q, rand.NewChaCha8(seed))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !slices.Equal(got, want) {
-				t.Fatalf("n %d, q %v: %d drawn, %d by keys", n, q, len(got), len(want))
-			}
-			if a.Commitment != b.Commitment || a.Nonce != b.Nonce || a.Roll == b.Roll {
-				t.Errorf("n %d, q %v: certificates %+v and %+v", n, q, a, b)
+			for name, draw := range map[string]func(float64, io.Reader) ([]int, Certificate, error){"roll": Roll(keys), "numbered": Numbered(n)} {
+				got, cert, err := draw(q, rand.NewChaCha8(seed))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(got, want) {
+					t.Fatalf("%s, n %d, q %v: %d drawn, %d by the definition", name, n, q, len(got), len(want))
+				}
+				if cert.Nonce != [32]byte(bytes[:32]) || cert.Commitment != commitment(cert.Nonce, in) {
+					t.Errorf("%s, n %d, q %v: certificate %+v", name, n, q, cert)
+				}
+				if err := cert.Verify(keys, in); (err == nil) != (name == "roll") {
+					t.Errorf("%s, n %d, q %v: held against the keys: %v", name, n, q, err)
+				}
 			}
 		}
 	}
