@@ -120,7 +120,11 @@ type keptDual struct {
 func (d *Dual) MarshalBinary() ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return cbor.Marshal(d.kept)
+	b, err := cbor.Marshal(d.kept)
+	if err != nil {
+		return nil, fmt.Errorf("edge: a dual variable: %w", err)
+	}
+	return b, nil
 }
 
 // UnmarshalBinary takes what MarshalBinary gave.

@@ -29,6 +29,7 @@ import (
 // Rounds go on when a gateway is killed and while somebody who has taken over the other one's
 // credential tries what it may not, and the server's restart lets the same gateways in.
 func TestEmbeddedNATS(t *testing.T) {
+	t.Parallel()
 	const devices, rounds = 40, 5
 	s := newJob(t, devices, rounds)
 	names := []string{"one", "two"}

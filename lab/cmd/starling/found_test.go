@@ -17,6 +17,7 @@ import (
 // TestFleetFindsJobs: devices join a fleet by one token while it has one job. They take part in
 // one that is submitted later, and in none that asks for more than their owners allow, and go on.
 func TestFleetFindsJobs(t *testing.T) {
+	t.Parallel()
 	dir, binary := t.TempDir(), build(t)
 	const devices = 4
 	data, state := filepath.Join(dir, "data"), filepath.Join(dir, "state")

@@ -23,6 +23,7 @@ import (
 // database. Each process is killed once, and the database and NATS are restarted. The job ends,
 // no round was charged twice, and both kinds of ledger verify and agree.
 func TestGateways(t *testing.T) {
+	t.Parallel()
 	const devices, rounds = 120, 9
 	s := newService(t, devices, rounds)
 	broker, err := gateways.Start(t.TempDir(), "../../../deploy/nats/nats.conf")
@@ -114,6 +115,7 @@ func TestGateways(t *testing.T) {
 // TestShardsOfTwo: masks of a round's shards are added up by the owner and by one that stands by.
 // While that one hangs, and once it is killed, the owner does all itself, and rounds go on.
 func TestShardsOfTwo(t *testing.T) {
+	t.Parallel()
 	const devices = 64
 	s := newService(t, devices, 10_000)
 	broker, err := gateways.Start(t.TempDir(), "../../../deploy/nats/nats.conf")

@@ -94,6 +94,7 @@ func (b *balancer) pass(from net.Conn) {
 // the owner is paused, and wakes up when another one has its place. The job ends, no round was
 // charged twice, and both kinds of ledger verify and agree.
 func TestOwnersOfOneDatabase(t *testing.T) {
+	t.Parallel()
 	const devices, rounds = 30, 7
 	s := newService(t, devices, rounds)
 	front, err := net.Listen("tcp", "127.0.0.1:0")
