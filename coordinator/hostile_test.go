@@ -1,11 +1,13 @@
 package coordinator
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"slices"
 	"strings"
@@ -414,7 +416,8 @@ func TestNoiseOnly(t *testing.T) {
 func TestRefusedSessions(t *testing.T) {
 	job := tinyJob(3)
 	job.Enrolment.Secret = "correct horse battery"
-	tb := setTable(t, Config{Job: job}, 0, nil)
+	var log bytes.Buffer
+	tb := setTable(t, Config{Job: job, Log: slog.New(slog.NewTextHandler(&log, nil))}, 0, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	ran := make(chan error, 1)
@@ -531,6 +534,9 @@ func TestRefusedSessions(t *testing.T) {
 	tb.server.Close()
 	if refused := tb.c.traffic.Refused(); refused < 7 {
 		t.Errorf("%d sessions refused", refused)
+	}
+	if said := log.String(); strings.Contains(said, "session broke") || strings.Count(said, "session refused") < 7 {
+		t.Errorf("the log says of refused sessions: %.2000s", said)
 	}
 }
 

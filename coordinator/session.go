@@ -28,13 +28,13 @@ type session struct {
 // begin hears who a connection's device is, and gives it a session; nil where it gets none.
 // What waits for the device's messages later is none of this function: a session holds the
 // less of a stack.
-func (c *Coordinator) begin(conn Conn) (_ *session, end func()) {
+func (c *Coordinator) begin(conn Conn) (*session, func()) {
 	s := &session{c: c, peer: conn.Peer()}
 	carrier, stop := link.New(c.life, conn, link.Terms{
 		Meter: c.traffic, Counted: s.peer.Counted, Offences: []error{ErrNotBinary, ErrTooLong}, Check: c.tooLong,
 	})
 	s.Link = carrier
-	end = func() {
+	end := func() {
 		// The engine may have taken the session in even where the handshake failed
 		// after that: it always hears of the end.
 		c.post(c.life, leftEvent{s})

@@ -29,8 +29,9 @@ type Contribution struct {
 	Own   dp.Variance
 	Noise dp.Noise
 
-	// Dual is what the device keeps of the job between rounds; nil: nothing.
-	Dual *Dual
+	// Dual is of what the device keeps of the job between rounds; nil: nothing. Whoever hands
+	// the vector over calls Keep.
+	Dual *DualRound
 
 	// Seed replaces the device's secret randomness; empty: crypto/rand. Only for
 	// runs that protect nobody.
@@ -106,10 +107,10 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 	}
 	var lambda []float32
 	if c.Dual != nil {
-		if lambda, err = c.Dual.begin(t); err != nil {
+		if err := c.Dual.begin(t); err != nil {
 			return nil, err
 		}
-		defer clear(lambda)
+		lambda = c.Dual.lambda
 	}
 	var before, total int64
 	for _, one := range units {
@@ -165,7 +166,7 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 			return nil, err
 		}
 	}
-	if c.Dual != nil && !c.Dual.Noisy {
+	if c.Dual != nil && !c.Dual.dual.Noisy {
 		if err := c.Dual.end(t, c.Lattice, u.sum); err != nil {
 			return nil, err
 		}
@@ -179,7 +180,7 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 			return nil, err
 		}
 	}
-	if c.Dual != nil && c.Dual.Noisy {
+	if c.Dual != nil && c.Dual.dual.Noisy {
 		if err := c.Dual.end(t, c.Lattice, u.sum); err != nil {
 			return nil, err
 		}

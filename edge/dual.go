@@ -48,54 +48,77 @@ type dualState struct {
 	Took   []bool    // Local has it, and Lambda does not count it yet
 }
 
-// begin brings lambda up to a round, and yields its values at the round's rank.
-func (d *Dual) begin(t Task) ([]float32, error) {
-	index, err := t.Layout.Index(t.Rank)
-	if err != nil {
-		return nil, err
+// A DualRound is a Dual in one contribution. Until that was handed over, and Keep was called,
+// the Dual is as it was: a contribution that comes too late, or to nothing, is not what the
+// device said.
+type DualRound struct {
+	dual   *Dual
+	index  []int     // of the round's values in the vector at the largest rank
+	lambda []float32 // the round's
+	local  []float32 // w'; nil until there is a vector
+}
+
+// Round begins a contribution; nil of a nil Dual.
+func (d *Dual) Round() *DualRound {
+	if d == nil {
+		return nil
+	}
+	return &DualRound{dual: d}
+}
+
+// begin finds lambda in a round.
+func (r *DualRound) begin(t Task) (err error) {
+	if r.index, err = t.Layout.Index(t.Rank); err != nil {
+		return err
 	}
 	size := t.Layout.Size(t.Layout.Method.RMax)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	k := &d.kept
+	r.dual.mu.Lock()
+	defer r.dual.mu.Unlock()
+	k := &r.dual.kept
 	if k.Lambda == nil {
 		*k = dualState{Lambda: make([]float32, size), Local: make([]float32, size), Took: make([]bool, size)}
 	}
-	if len(k.Lambda) != size || len(index) != len(t.Start) {
-		return nil, fmt.Errorf("edge: a dual variable of %d values, the adapter has %d", len(k.Lambda), size)
+	if len(k.Lambda) != size || len(r.index) != len(t.Start) {
+		return fmt.Errorf("edge: a dual variable of %d values, the adapter has %d", len(k.Lambda), size)
 	}
-	lambda := make([]float32, len(index))
-	for i, at := range index {
-		if k.Took[at] {
-			k.Lambda[at] += t.Start[i] - k.Local[at]
-			k.Took[at] = false
+	r.lambda = make([]float32, len(r.index))
+	for i, at := range r.index {
+		if r.lambda[i] = k.Lambda[at]; k.Took[at] {
+			r.lambda[i] += t.Start[i] - k.Local[at]
 		}
-		lambda[i] = k.Lambda[at]
 	}
-	return lambda, nil
+	return nil
 }
 
-// end keeps what the device's vector said, the sum of its units'.
-func (d *Dual) end(t Task, l *quant.Lattice, symbols []int32) error {
-	index, err := t.Layout.Index(t.Rank)
-	if err != nil {
-		return err
-	}
+// end notes what the device's vector says, the sum of its units'.
+func (r *DualRound) end(t Task, l *quant.Lattice, symbols []int32) error {
 	sum := make([]int64, l.D())
 	defer clear(sum)
 	for i := range sum {
 		sum[i] = int64(symbols[i])
 	}
-	said, err := l.DecodeMean(sum, d.Units)
+	said, err := l.DecodeMean(sum, r.dual.Units)
 	if err != nil {
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for i, at := range index {
-		d.kept.Local[at], d.kept.Took[at] = t.Start[i]+said[i], true
+	for i, v := range t.Start {
+		said[i] += v
 	}
+	r.local = said
 	return nil
+}
+
+// Keep has the Dual go on from the contribution, which was handed over; of nil it is none.
+func (r *DualRound) Keep() {
+	if r == nil || r.local == nil {
+		return
+	}
+	r.dual.mu.Lock()
+	defer r.dual.mu.Unlock()
+	k := &r.dual.kept
+	for i, at := range r.index {
+		k.Lambda[at], k.Local[at], k.Took[at] = r.lambda[i], r.local[i], true
+	}
 }
 
 // dual is what the device keeps of the job, nil where that asks for nothing. Another job begins

@@ -142,10 +142,16 @@ func coarse8(d time.Duration) time.Duration {
 }
 
 // contribute is Contribute, in a window that does not depend on the data: it ends at the
-// window's end, with zeros where training did not come to anything.
-func (c *client) contribute(ctx context.Context, j *job, k Contribution) ([]int32, error) {
+// window's end, with zeros where training did not come to anything. dual keeps what is
+// returned, and nothing else that was tried: nil keeps nothing.
+func (c *client) contribute(ctx context.Context, j *job, dual *Dual, k Contribution) ([]int32, error) {
 	if !c.silent() {
-		return Contribute(ctx, c.trainer, j.read.data, k)
+		k.Dual = dual.Round()
+		symbols, err := Contribute(ctx, c.trainer, j.read.data, k)
+		if err == nil {
+			k.Dual.Keep()
+		}
+		return symbols, err
 	}
 	size, err := c.measure(ctx, j, k)
 	if err != nil {
@@ -161,6 +167,7 @@ func (c *client) contribute(ctx context.Context, j *job, k Contribution) ([]int3
 		unread  error // of data that could not be read, or is not what its owner asks for
 	}
 	done, failed := make(chan came, 1), k.Failed
+	trained := dual.Round()
 	c.wg.Go(func() {
 		var x came
 		x.unread = j.read.wait(inTime)
@@ -168,6 +175,7 @@ func (c *client) contribute(ctx context.Context, j *job, k Contribution) ([]int3
 		if !nothing {
 			k := k
 			k.Failed = func(err error) { nothing = true; failed(err) }
+			k.Dual = trained
 			x.symbols, x.err = Contribute(inTime, c.trainer, j.read.data, k)
 		}
 		done <- x
@@ -175,7 +183,7 @@ func (c *client) contribute(ctx context.Context, j *job, k Contribution) ([]int3
 			c.pretend(inTime, j, k)
 		}
 	})
-	var x came
+	x, said := came{}, trained
 	select {
 	case x = <-done:
 	case <-inTime.Done():
@@ -197,6 +205,9 @@ func (c *client) contribute(ctx context.Context, j *job, k Contribution) ([]int3
 		}
 		c.cfg.Log.Warn("training came to nothing", "round", k.Round, "err", x.err)
 		failed(x.err)
+		k := k // the other one may still be at work
+		k.Dual = dual.Round()
+		said = k.Dual
 		if x.symbols, err = c.zeros(ctx, k); err != nil {
 			return nil, err
 		}
@@ -205,6 +216,7 @@ func (c *client) contribute(ctx context.Context, j *job, k Contribution) ([]int3
 		clear(x.symbols)
 		return nil, err
 	}
+	said.Keep()
 	return x.symbols, nil
 }
 

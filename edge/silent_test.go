@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -252,6 +253,33 @@ func TestSilentUpdatesCount(t *testing.T) {
 			checkMean(t, h.round(h.plan(round+1), peers, nil), 0.02)
 		}
 	})
+}
+
+// What a silent device tries on made-up examples is none of what it keeps between rounds. The
+// adapter stays where it is here, so that all but the first round's update is made up for.
+func TestSilentDuals(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHouse(t)
+			h.job.Rounds, h.job.Dual = measuredFor+2, 1
+			h.announce()
+			var peers []*peer
+			for range 3 {
+				cfg := h.config(&constant{value: 0.02})
+				cfg.Policy.Silent = silent
+				h.start(cfg)
+				peers = append(peers, h.admit(false))
+			}
+			checkMean(t, h.round(h.plan(1), peers, nil), 0.02)
+			for round := range uint64(measuredFor + 1) {
+				for _, v := range h.round(h.plan(round+2), peers, nil) {
+					if math.Abs(float64(v)) > 0.005 {
+						t.Fatalf("silent %v, round %d: a value of %v, want about 0", silent, round+2, v)
+					}
+				}
+			}
+		})
+	}
 }
 
 // A window is a quarter to a half more than what was measured, and one of eight lengths in each octave.

@@ -67,7 +67,7 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 	at := Event{State: Training, Round: w.plan.Round, Version: w.plan.Version, Rank: int(w.plan.Rank)}
 	spec := j.Announced.Spec(w.plan.Steps, w.plan.Rate)
 	spec.HeldOut, spec.Scored = j.HeldOut, int(j.Scored)
-	symbols, err := c.contribute(ctx, j, Contribution{
+	symbols, err := c.contribute(ctx, j, w.dual, Contribution{
 		Round: w.plan.Round, Lattice: w.lattice, Count: w.count, Figures: w.figures, Labels: len(j.Labels), Work: c.cfg.Policy.Work, Units: j.terms.Job.Units(),
 		Least: c.cfg.Policy.Examples,
 		Task: Task{
@@ -77,7 +77,7 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 			Spec: spec, Sequence: int(j.Sequence), Program: program,
 			Memory: c.cfg.Policy.Memory,
 		},
-		Own: w.own, Noise: noise, Dual: w.dual,
+		Own: w.own, Noise: noise,
 		Seed: c.cfg.Seed, Log: c.cfg.Log,
 		Failed: func(err error) {
 			failed := at

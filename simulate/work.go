@@ -116,8 +116,9 @@ func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Cli
 		return nil, nil, fmt.Errorf("simulate: client %d: %w", c.Number, err)
 	}
 	var failed error // of the one unit that a client is; a provider of several counts as absent
+	dual := c.Dual.Round()
 	symbols, err = edge.Contribute(ctx, trainer, data, edge.Contribution{
-		Round: a.Round, Seed: c.Seed, Lattice: a.lattice, Count: a.Count, Figures: a.Figures, Labels: a.Classes, Dual: c.Dual, Own: a.own,
+		Round: a.Round, Seed: c.Seed, Lattice: a.lattice, Count: a.Count, Figures: a.Figures, Labels: a.Classes, Dual: dual, Own: a.own,
 		Task: edge.Task{
 			Base:       func(context.Context) (*model.Base, error) { return a.Base, nil },
 			BaseSHA256: a.BaseSHA256, Layout: a.layout, Rank: a.Rank, Start: a.Start, Program: a.Program,
@@ -133,6 +134,7 @@ func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Cli
 	if err = errors.Join(err, failed); err != nil {
 		return nil, nil, fmt.Errorf("simulate: client %d: %w", c.Number, err)
 	}
+	dual.Keep()
 	if a.own != (dp.Variance{}) { // its dual variable knows it now; the sum gets it with everybody's
 		noise := make([]int64, len(symbols))
 		if err := edge.OwnNoise(c.Seed, a.Round).AddNoise(noise, a.own); err != nil {
