@@ -57,9 +57,18 @@ func Lend(nc *nats.Conn, log *slog.Logger) (end func(), err error) {
 		return nil, errPlain
 	}
 	places := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var mu sync.Mutex
+	ended := false // by mu: nothing is begun behind the wait for what was
 	var work sync.WaitGroup
 	sub, err := nc.QueueSubscribe(masksSubject, lenders, func(m *nats.Msg) {
 		places <- struct{}{}
+		mu.Lock()
+		defer mu.Unlock()
+		if ended {
+			<-places
+			clear(m.Data)
+			return
+		}
 		work.Go(func() {
 			defer func() { <-places }()
 			if err := lend(nc, m); err != nil {
@@ -72,6 +81,9 @@ func Lend(nc *nats.Conn, log *slog.Logger) (end func(), err error) {
 	}
 	return func() {
 		_ = sub.Unsubscribe() // where there is no connection there is no subscription
+		mu.Lock()
+		ended = true
+		mu.Unlock()
 		work.Wait()
 	}, nil
 }
@@ -81,6 +93,9 @@ func lend(nc *nats.Conn, q *nats.Msg) error {
 	defer clear(q.Data)
 	if to, is := strings.CutPrefix(q.Reply, sumsPrefix); !is || !token.MatchString(to) {
 		return errors.New("relay: masks came without a place for their sum")
+	}
+	if !veiled(nc) { // it was, and has been made again elsewhere
+		return errors.Join(errPlain, q.Respond(nil))
 	}
 	var m secagg.Masks
 	if err := m.UnmarshalBinary(q.Data); err != nil {
