@@ -235,6 +235,17 @@ func TestReadingTime(t *testing.T) {
 	}
 }
 
+// three are devices whose updates are 0.02 in each value.
+func (h *house) three(silent bool) (peers []*peer) {
+	for range 3 {
+		cfg := h.config(&constant{value: 0.02})
+		cfg.Policy.Silent = silent
+		h.start(cfg)
+		peers = append(peers, h.admit(false))
+	}
+	return peers
+}
+
 // A silent device's update is worth as much as any: where training is done in time, it is what
 // training came to.
 func TestSilentUpdatesCount(t *testing.T) {
@@ -242,13 +253,7 @@ func TestSilentUpdatesCount(t *testing.T) {
 		h := newHouse(t)
 		h.job.Rounds = measuredFor + 2
 		h.announce()
-		var peers []*peer
-		for range 3 {
-			cfg := h.config(&constant{value: 0.02})
-			cfg.Policy.Silent = true
-			h.start(cfg)
-			peers = append(peers, h.admit(false))
-		}
+		peers := h.three(true)
 		for round := range uint64(measuredFor + 2) {
 			checkMean(t, h.round(h.plan(round+1), peers, nil), 0.02)
 		}
@@ -263,13 +268,7 @@ func TestSilentDuals(t *testing.T) {
 			h := newHouse(t)
 			h.job.Rounds, h.job.Dual = measuredFor+2, 1
 			h.announce()
-			var peers []*peer
-			for range 3 {
-				cfg := h.config(&constant{value: 0.02})
-				cfg.Policy.Silent = silent
-				h.start(cfg)
-				peers = append(peers, h.admit(false))
-			}
+			peers := h.three(silent)
 			checkMean(t, h.round(h.plan(1), peers, nil), 0.02)
 			for round := range uint64(measuredFor + 1) {
 				for _, v := range h.round(h.plan(round+2), peers, nil) {

@@ -4,17 +4,14 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/johannesboyne/gofakes3"
@@ -60,14 +57,7 @@ func TestOwnersWithoutACommonFolder(t *testing.T) {
 	defer collector.Close()
 
 	place, sum := s.ofTheFirst()
-	front, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &balancer{owners: []string{freePort(t), freePort(t)}, passed: map[net.Conn]string{}}
-	var passing sync.WaitGroup
-	go b.serve(front, &passing)
-	url := "http://" + front.Addr().String()
+	b, url := balance(t)
 	owner := func(i int) *process {
 		return start(t, s.binary, "serve", "--dir", s.folder(i), "--store", s.database.URL(), "--listen", b.owners[i],
 			"--blobs", "s3://models/fleet?endpoint="+bucket.URL, "--url", url, "--trace-otlp", collector.URL, "--log", "text")
@@ -76,14 +66,7 @@ func TestOwnersWithoutACommonFolder(t *testing.T) {
 	token := s.submit(first)
 	second := owner(1)
 	second.await(t, "standing by")
-	fleet, err := loadtest.New(loadtest.Config{Devices: devices}, token)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(watchdog.Context(t))
-	var playing sync.WaitGroup
-	playing.Go(func() { fleet.Run(ctx) })
-	t.Cleanup(func() { stop(); playing.Wait(); front.Close(); passing.Wait() })
+	_, ended := play(t, loadtest.Config{Devices: devices}, token)
 	s.more("the first round")
 	first.await(t, `msg="the release is in the bucket".*version=1`)
 
@@ -105,7 +88,7 @@ func TestOwnersWithoutACommonFolder(t *testing.T) {
 		t.Errorf("the second owner serves a base of %d bytes with another hash: %s, %v", len(blob), served.Status, err)
 	}
 	second.await(t, fmt.Sprintf(`msg="the release is in the bucket".*version=%d`, rounds))
-	watchdog.Wait(t, "the devices' end", playing.Wait)
+	watchdog.Wait(t, "the devices' end", ended)
 
 	watchdog.Wait(t, "the last round's trace", func() {
 		for body := range traced {

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -48,14 +46,7 @@ func TestEmbeddedNATS(t *testing.T) {
 	token := s.token(first)
 	gateways := []*process{gateway(0), gateway(1)}
 
-	ctx, stop := context.WithCancel(watchdog.Context(t))
-	var playing sync.WaitGroup
-	t.Cleanup(func() { stop(); playing.Wait() })
-	fleet, err := loadtest.New(loadtest.Config{Devices: devices, Drop: 0.05, By: at}, token)
-	if err != nil {
-		t.Fatal(err)
-	}
-	playing.Go(func() { fleet.Run(ctx) })
+	_, ended := play(t, loadtest.Config{Devices: devices, Drop: 0.05, By: at}, token)
 	s.more("the first round")
 	if err := gateways[0].cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -71,7 +62,7 @@ func TestEmbeddedNATS(t *testing.T) {
 	first.end()
 	again := owner()
 	again.await(t, `msg="job over".*state=finished`)
-	watchdog.Wait(t, "the devices' end", playing.Wait)
+	watchdog.Wait(t, "the devices' end", ended)
 	settled(t, s.binary, s.folder(0), s.charged(), rounds)
 	for _, p := range append(gateways, first, again) {
 		if strings.Contains(p.said(), "tls://") {

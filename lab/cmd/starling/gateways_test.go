@@ -3,13 +3,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -58,19 +56,12 @@ func TestGateways(t *testing.T) {
 	second := owner(1)
 	second.await(t, "standing by")
 
-	ctx, stop := context.WithCancel(watchdog.Context(t))
-	var playing sync.WaitGroup
-	t.Cleanup(func() { stop(); playing.Wait() })
 	passing := make([]*process, len(names))
 	for i := range names {
 		passing[i] = gateway(i)
 		passing[i].await(t, "linked to the owner")
 	}
-	fleet, err := loadtest.New(loadtest.Config{Devices: devices, Drop: 0.05, By: at}, token)
-	if err != nil {
-		t.Fatal(err)
-	}
-	playing.Go(func() { fleet.Run(ctx) })
+	fleet, ended := play(t, loadtest.Config{Devices: devices, Drop: 0.05, By: at}, token)
 	s.more("the first round")
 	for i := range names {
 		if err := passing[i].cmd.Process.Kill(); err != nil {
@@ -100,7 +91,7 @@ func TestGateways(t *testing.T) {
 	}
 	third.await(t, "listening on")
 	third.await(t, `msg="job over".*state=finished`)
-	watchdog.Wait(t, "the devices' end", playing.Wait)
+	watchdog.Wait(t, "the devices' end", ended)
 	settled(t, s.binary, s.folder(1), s.charged(), rounds)
 	if r := fleet.Report(); r.Finished != devices {
 		t.Errorf("%+v", r)
@@ -135,14 +126,8 @@ func TestShardsOfTwo(t *testing.T) {
 	standBy.await(t, "standing by")
 	to := broker.Access("one")
 	start(t, s.binary, "gateway", "--nats", to.URL, "--nats-ca", to.CA, "--name", "one", "--listen", at).await(t, "listening on")
-	fleet, err := loadtest.New(loadtest.Config{Devices: devices, Drop: 0.05, By: []string{at}}, token)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(watchdog.Context(t))
-	var playing sync.WaitGroup
-	t.Cleanup(func() { stop(); playing.Wait() })
-	playing.Go(func() { fleet.Run(ctx) })
+	play(t, loadtest.Config{Devices: devices, Drop: 0.05, By: []string{at}}, token)
+	ctx := watchdog.Context(t)
 
 	first.await(t, "msg=unmasked.* elsewhere=[1-9]")
 	if err := standBy.cmd.Process.Signal(syscall.SIGSTOP); err != nil {

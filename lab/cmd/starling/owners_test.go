@@ -89,6 +89,35 @@ func (b *balancer) pass(from net.Conn) {
 	delete(b.passed, to)
 }
 
+// balance stands before two owners' addresses, at a URL of its own.
+func balance(t *testing.T) (b *balancer, at string) {
+	t.Helper()
+	front, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = &balancer{owners: []string{freePort(t), freePort(t)}, passed: map[net.Conn]string{}}
+	var passing sync.WaitGroup
+	go b.serve(front, &passing)
+	t.Cleanup(func() { front.Close(); passing.Wait() })
+	return b, "http://" + front.Addr().String()
+}
+
+// play has light devices take part in a job, until the test is over; ended waits until all are
+// done.
+func play(t *testing.T, cfg loadtest.Config, token string) (fleet *loadtest.Fleet, ended func()) {
+	t.Helper()
+	fleet, err := loadtest.New(cfg, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(watchdog.Context(t))
+	var playing sync.WaitGroup
+	playing.Go(func() { fleet.Run(ctx) })
+	t.Cleanup(func() { stop(); playing.Wait() })
+	return fleet, playing.Wait
+}
+
 // TestOwnersOfOneDatabase: two servers hold one PostgreSQL database, one of them at a time. The
 // one that owns the job is killed in the middle of a round, the database is restarted, and then
 // the owner is paused, and wakes up when another one has its place. The job ends, no round was
@@ -97,38 +126,25 @@ func TestOwnersOfOneDatabase(t *testing.T) {
 	t.Parallel()
 	const devices, rounds = 30, 7
 	s := newService(t, devices, rounds)
-	front, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &balancer{owners: []string{freePort(t), freePort(t)}, passed: map[net.Conn]string{}}
-	var passing sync.WaitGroup
-	go b.serve(front, &passing)
+	b, at := balance(t)
 	owner := func(i int) *process {
 		return start(t, s.binary, "serve", "--dir", s.folder(i), "--store", s.database.URL(), "--listen", b.owners[i],
-			"--url", "http://"+front.Addr().String(), "--log", "text")
+			"--url", at, "--log", "text")
 	}
 	first := owner(0)
 	token := s.submit(first)
 	second := owner(1)
 	second.await(t, "standing by")
 
-	fleet, err := loadtest.New(loadtest.Config{Devices: devices}, token)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(watchdog.Context(t))
-	var playing sync.WaitGroup
-	playing.Go(func() { fleet.Run(ctx) })
-	t.Cleanup(func() { stop(); playing.Wait(); front.Close(); passing.Wait() })
+	fleet, ended := play(t, loadtest.Config{Devices: devices}, token)
 	s.more("the first round")
 
-	at := time.Now()
+	died := time.Now()
 	if err := first.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	second.await(t, "listening on")
-	t.Logf("a killed owner was replaced after %v", time.Since(at))
+	t.Logf("a killed owner was replaced after %v", time.Since(died))
 	first.end()
 	third := owner(0) // as whatever started it would
 	third.await(t, "standing by")
@@ -152,7 +168,7 @@ func TestOwnersOfOneDatabase(t *testing.T) {
 		t.Errorf("who came back to find its place taken: %v\n%s", err, second.said())
 	}
 	third.await(t, `msg="job over".*state=finished`)
-	watchdog.Wait(t, "the devices' end", playing.Wait)
+	watchdog.Wait(t, "the devices' end", ended)
 
 	settled(t, s.binary, s.folder(1), s.charged(), rounds)
 	if r := fleet.Report(); r.Finished != devices {
