@@ -4,6 +4,7 @@ go 1.26.5
 
 require (
 	filippo.io/edwards25519 v1.2.0
+	github.com/andybalholm/brotli v1.3.0
 	github.com/boombuler/barcode v1.1.0
 	github.com/coder/websocket v1.8.15
 	github.com/fxamacker/cbor/v2 v2.9.6

@@ -4,14 +4,14 @@
 //   node build.mjs check                   says where dist/ was built from other sources than lie here
 //
 // Everything in dist/assets is named by a hash of its content and lies there as
-// brotli and gzip. dist/ is not in git.
+// brotli, of which the server makes what else is asked for. dist/ is not in git.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { brotliCompressSync, constants, gunzipSync, gzipSync } from "node:zlib";
+import { brotliCompressSync, brotliDecompressSync, constants, gzipSync } from "node:zlib";
 import * as esbuild from "esbuild";
 import { filter, unfilter } from "./edge/src/filter.js";
 import { mergeData } from "./mergedata.mjs";
@@ -38,11 +38,11 @@ function go(args, env = {}) {
   return execFileSync("go", args, { cwd: join(here, ".."), env: { ...process.env, ...env }, encoding: "utf8" });
 }
 
-/** Writes a file in the encodings it is served in; small ones are not worth any. */
+/** Writes a file as brotli; a small one is not worth it. */
 function emit(name, content) {
   const body = Buffer.from(content);
   const path = join(dist, name);
-  for (const old of [path, `${path}.br`, `${path}.gz`]) rmSync(old, { force: true });
+  for (const old of [path, `${path}.br`]) rmSync(old, { force: true });
   if (body.length < 400) {
     writeFileSync(path, body);
     return body.length;
@@ -51,14 +51,13 @@ function emit(name, content) {
     [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_SIZE_HINT]: body.length,
   } });
   writeFileSync(`${path}.br`, small);
-  writeFileSync(`${path}.gz`, gzipSync(body, { level: 9 }));
   return small.length;
 }
 
 /** Removes what an earlier build left under the same name with another hash. */
 function forget(prefix, extension, keep) {
   for (const file of readdirSync(assets)) {
-    const plain = file.replace(/\.(br|gz)$/, "");
+    const plain = file.replace(/\.br$/, "");
     if (plain !== keep && plain.startsWith(`${prefix}-`) && plain.endsWith(extension)
       && /^[0-9a-f]{12}$/.test(plain.slice(prefix.length + 1, -extension.length))) rmSync(join(assets, file));
   }
@@ -88,14 +87,17 @@ function buildEdge() {
 function edgeNames() {
   const found = {};
   for (const { name } of variants) {
-    found[name] = readdirSync(assets).map((f) => f.replace(/\.(br|gz)$/, ""))
+    found[name] = readdirSync(assets).map((f) => f.replace(/\.br$/, ""))
       .find((f) => new RegExp(`^${name}-[0-9a-f]{12}\\.bin$`).test(f)) ?? "";
   }
   return found;
 }
 
+/** One of the client's builds as it is filtered. */
+const packed = (name) => brotliDecompressSync(readFileSync(join(assets, `${name}.br`)));
+
 /** One of the client's builds as WebAssembly. */
-const client = (name) => unfilter(gunzipSync(readFileSync(join(assets, `${name}.gz`))));
+const client = (name) => unfilter(packed(name));
 
 /** A digest of all that the client and the pages are made of. */
 function sources() {
@@ -210,7 +212,7 @@ async function buildPages() {
     }
     emit(page, html);
   }
-  for (const old of readdirSync(assets)) if (old.startsWith("part-") && !parts.has(old.replace(/\.(br|gz)$/, ""))) rmSync(join(assets, old));
+  for (const old of readdirSync(assets)) if (old.startsWith("part-") && !parts.has(old.replace(/\.br$/, ""))) rmSync(join(assets, old));
   emit("favicon.svg", readFileSync(join(here, "pages/favicon.svg")));
 }
 
@@ -236,12 +238,15 @@ async function buildPackage() {
     banner: { js: "var starlingAt=globalThis.document?.currentScript?.src??location.href;" } });
   for (const [name, file] of Object.entries(edgeNames())) {
     if (!file) throw new Error(`${name} is not built: node build.mjs edge`);
-    for (const packing of ["br", "gz"]) copyFileSync(join(assets, `${file}.${packing}`), join(out, `${name}.bin.${packing}`));
+    copyFileSync(join(assets, `${file}.br`), join(out, `${name}.bin.br`));
+    writeFileSync(join(out, `${name}.bin.gz`), gzipSync(packed(file), { level: 9 }));
   }
   execFileSync(join(here, "node_modules/.bin/tsc"), ["-p", "tsconfig.package.json"], { cwd: here, stdio: "inherit" });
 }
 
 mkdirSync(assets, { recursive: true });
+// Earlier builds left each file as gzip too.
+for (const folder of [dist, assets]) for (const old of readdirSync(folder)) if (old.endsWith(".gz")) rmSync(join(folder, old));
 if (what === "check") check();
 else if (what === "package") await buildPackage();
 else {

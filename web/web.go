@@ -16,14 +16,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"mime"
 	"net/http"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/andybalholm/brotli"
 )
 
 //go:generate go run ./typescript
@@ -47,26 +47,44 @@ func Handler(protocol string) http.Handler { return handler(embedded(), protocol
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; " +
 	"img-src 'self' data:; connect-src 'self'; manifest-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
-// asset is a file in the encodings it is stored in. Nothing of it is read before
-// somebody asks for it: a start costs no asset's expansion.
+// asset is a file in the encodings it is served in. It is stored in one, brotli unless it
+// is small, and the others are made of that when somebody asks: a start costs no asset's
+// expansion, and the program carries none twice.
 type asset struct {
 	kind    string                            // Content-Type
 	forever bool                              // named by its content
-	stored  map[string]func() ([]byte, error) // by Content-Encoding; "" is the plain file
+	served  map[string]func() ([]byte, error) // by Content-Encoding; "" is the plain file
 	tag     func() (string, error)            // hash of what is stored
 }
 
-// newAsset makes an asset in no encoding yet.
-func newAsset(name string) *asset {
-	a := &asset{kind: contentType(name), forever: strings.HasPrefix(name, "assets/"), stored: map[string]func() ([]byte, error){}}
-	a.tag = sync.OnceValues(a.hash)
+// newAsset makes an asset of the file that read gives, of that name.
+func newAsset(name string, read func() ([]byte, error)) *asset {
+	read = sync.OnceValues(read)
+	plain, packed := strings.CutSuffix(name, suffix)
+	a := &asset{kind: contentType(plain), forever: strings.HasPrefix(plain, "assets/"), served: map[string]func() ([]byte, error){"": read}}
+	if packed {
+		a.served["br"] = read
+		a.served[""] = func() ([]byte, error) { return expanded(read) }
+		a.served["gzip"] = sync.OnceValues(func() ([]byte, error) { return gzipped(a.served[""]) })
+	}
+	a.tag = sync.OnceValues(func() (string, error) {
+		b, err := read()
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%x", sha256.Sum256(b))[:32], nil
+	})
 	return a
 }
 
-// suffixes are how stored encodings are named, in the order they are preferred in.
-var suffixes = []struct{ suffix, encoding string }{{".br", "br"}, {".gz", "gzip"}}
+// suffix is how a file that is stored as brotli is named.
+const suffix = ".br"
 
-// handler serves the files of dist. Each lies there plain or compressed, or both;
+// encodings are what an asset may be served in, in the order they are preferred in:
+// browsers name brotli over TLS and on their own machine, gzip everywhere.
+var encodings = []string{"br", "gzip"}
+
+// handler serves the files of dist. Each lies there as brotli or, a small one, plain;
 // what lies in assets/ is named by its content and cached for good, everything
 // else is asked for again and answered by a 304.
 func handler(dist fs.FS, protocol string) http.Handler {
@@ -75,27 +93,11 @@ func handler(dist fs.FS, protocol string) http.Handler {
 		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") || name == record {
 			return err
 		}
-		file, encoding := name, ""
-		for _, s := range suffixes {
-			if plain, ok := strings.CutSuffix(name, s.suffix); ok {
-				name, encoding = plain, s.encoding
-			}
-		}
-		a := assets[name]
-		if a == nil {
-			a = newAsset(name)
-			assets[name] = a
-		}
-		a.stored[encoding] = sync.OnceValues(func() ([]byte, error) { return fs.ReadFile(dist, file) })
+		assets[strings.TrimSuffix(name, suffix)] = newAsset(name, func() ([]byte, error) { return fs.ReadFile(dist, name) })
 		return nil
 	})
 	if err != nil {
 		panic(fmt.Sprintf("web: the embedded pages: %v", err)) // they are part of the program
-	}
-	for name, a := range assets {
-		if a.stored[""] == nil && a.stored["gzip"] == nil {
-			panic(fmt.Sprintf("web: the embedded pages: %s is stored neither plain nor as gzip", name))
-		}
 	}
 	if assets["index.html"] == nil {
 		a := plainPage(missing)
@@ -108,9 +110,7 @@ func handler(dist fs.FS, protocol string) http.Handler {
 
 // plainPage is a page of one file.
 func plainPage(html []byte) *asset {
-	a := newAsset("index.html")
-	a.stored[""] = func() ([]byte, error) { return html, nil }
-	return a
+	return newAsset("index.html", func() ([]byte, error) { return html, nil })
 }
 
 func contentType(name string) string {
@@ -136,33 +136,33 @@ func contentType(name string) string {
 	return "application/octet-stream"
 }
 
-// hash names what is stored: pages that are built anew have another.
-func (a *asset) hash() (string, error) {
-	h := sha256.New()
-	for _, encoding := range slices.Sorted(maps.Keys(a.stored)) {
-		b, err := a.stored[encoding]()
-		if err != nil {
-			return "", err
-		}
-		h.Write(b)
-	}
-	return fmt.Sprintf("%x", h.Sum(nil))[:32], nil
-}
-
-// expanded is the plain file of one that lies only compressed.
-func (a *asset) expanded() ([]byte, error) {
-	b, err := a.stored["gzip"]()
+// expanded is the plain file of one that lies as brotli.
+func expanded(read func() ([]byte, error)) ([]byte, error) {
+	b, err := read()
 	if err != nil {
 		return nil, err
 	}
-	z, err := gzip.NewReader(bytes.NewReader(b))
-	if err != nil {
-		return nil, fmt.Errorf("an asset is not stored as gzip: %w", err)
-	}
-	if b, err = io.ReadAll(z); err != nil {
+	if b, err = io.ReadAll(brotli.NewReader(bytes.NewReader(b))); err != nil {
 		return nil, fmt.Errorf("an asset is stored damaged: %w", err)
 	}
 	return b, nil
+}
+
+// gzipped packs a plain file.
+func gzipped(read func() ([]byte, error)) ([]byte, error) {
+	b, err := read()
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err == nil {
+		_, err = z.Write(b)
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	return out.Bytes(), err
 }
 
 func serve(assets map[string]*asset, w http.ResponseWriter, r *http.Request) {
@@ -234,17 +234,14 @@ func damaged(w http.ResponseWriter) {
 	http.Error(w, "this file is damaged", http.StatusInternalServerError)
 }
 
-// choose picks the first stored encoding that the client takes, and what reads it.
+// choose picks the first encoding that the client takes, and what reads it.
 func (a *asset) choose(accepted string) (encoding string, read func() ([]byte, error)) {
-	for _, s := range suffixes {
-		if read := a.stored[s.encoding]; read != nil && takes(accepted, s.encoding) {
-			return s.encoding, read
+	for _, encoding := range encodings {
+		if read := a.served[encoding]; read != nil && takes(accepted, encoding) {
+			return encoding, read
 		}
 	}
-	if read := a.stored[""]; read != nil {
-		return "", read
-	}
-	return "", a.expanded
+	return "", a.served[""]
 }
 
 // takes reports whether an Accept-Encoding header names the encoding, not with a

@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
-import { brotliCompressSync, constants, gunzipSync } from "node:zlib";
+import { brotliCompressSync, brotliDecompressSync, constants } from "node:zlib";
 import { filter, unfilter } from "../edge/src/filter.js";
 
 const assets = fileURLToPath(new URL("../dist/assets/", import.meta.url));
-const client = () => gunzipSync(readFileSync(`${assets}${readdirSync(assets).find((f) => /^edge-[0-9a-f]{12}\.bin\.gz$/.test(f))}`));
+const client = () => brotliDecompressSync(readFileSync(`${assets}${readdirSync(assets).find((f) => /^edge-[0-9a-f]{12}\.bin\.br$/.test(f))}`));
 const brotli = (b) => brotliCompressSync(b, { params: { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_LGWIN]: 24 } }).length;
 
 const leb = (v) => { const out = []; for (; v >= 128; v >>>= 7) out.push(v & 127 | 128); return [...out, v]; };
