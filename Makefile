@@ -39,9 +39,10 @@ test: ## Run the tests of both modules (PKG=./edge for one package's)
 	@test -d ../shared/data || echo "SKIPPED for want of ../shared/data: tests at $$(grep -r 'realdata\.Path(' --include=*_test.go . | grep -vc internal/realdata) places"
 
 # With -short tests of thousands of hostile messages play one in six: each goes the same way.
+# What is left out measures (a bias, bytes, a variance) over rounds that other tests play too.
 # GoMLX's Go backend does pointer arithmetic that checkptr, which -race turns on, stops at.
 race: ## Run the race detector on the packages with goroutines (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -short -timeout 20m -gcflags='github.com/gomlx/...=-d=checkptr=0' $(RACE)
+	CGO_ENABLED=1 $(GO) test -race -short -skip '^Test(HostilePoison|UploadOverhead|OwnNoiseUnderDropouts)$$' -timeout 20m -gcflags='github.com/gomlx/...=-d=checkptr=0' $(RACE)
 
 arm64: ## Hold the kernels and programs for arm64 against the definition in an emulator (needs qemu-user; its speed says nothing)
 	GOARCH=arm64 $(GO) test -exec qemu-aarch64-static ./wasm/kernel
