@@ -20,9 +20,9 @@ const maxSeries = 14
 func (r *Report) plots() error {
 	charts := r.byAxes()
 	charts = append(charts, chart{
-		name: "bytes-utility", title: "Bytes against utility", x: "bytes of one device over all rounds, up and down", y: "test accuracy, %",
+		name: "bytes-utility", title: "Bytes against utility", x: "bytes of one device over all rounds, up and down", y: "test " + r.Measures()[0] + ", %",
 		caption: "Masked vector and adapter slice of a device that is drawn in every round; the base, the page and the keys are left out.",
-		series:  byX(r.Cells, func(c *Cell) string { return r.label(c) }, func(c *Cell) (float64, bool) { return c.Bytes, c.Bytes > 0 }, (*Cell).accuracies),
+		series:  byX(r.Cells, func(c *Cell) string { return r.label(c) }, func(c *Cell) (float64, bool) { return c.Bytes, c.Bytes > 0 }, (*Cell).scores),
 	}.scaled())
 	if c, ok := r.byRank(); ok {
 		charts = append(charts, c)
@@ -56,8 +56,8 @@ func (c *Cell) each(figure func(*sweep.Record) float64) []float64 {
 	return out
 }
 
-func (c *Cell) accuracies() []float64 {
-	return c.each(func(r *sweep.Record) float64 { return 100 * r.Accuracy })
+func (c *Cell) scores() []float64 {
+	return c.each(func(r *sweep.Record) float64 { return 100 * r.Score() })
 }
 
 // decibels of the exact mean update over the noise in it, means over the rounds; none
@@ -97,6 +97,7 @@ func numbers(values []string) (words string, x []float64, ok bool) {
 // trained values changes along it.
 func (r *Report) byAxes() []chart {
 	var charts []chart
+	measure := r.Measures()[0]
 	for _, a := range r.Axes {
 		words, x, ok := numbers(a.Values)
 		if !ok {
@@ -115,8 +116,8 @@ func (r *Report) byAxes() []chart {
 			called = fmt.Sprintf("%s (%s)", a.Name, words)
 		}
 		c := chart{
-			name: "accuracy-by-" + fileName(a.Name), title: "Accuracy against " + a.Name, x: called, y: "test accuracy, %", lines: true,
-			caption: "At the rank that validation chose.", series: byX(r.Cells, name, value, (*Cell).accuracies), ticks: slices.Clone(x),
+			name: "accuracy-by-" + fileName(a.Name), title: capital(measure) + " against " + a.Name, x: called, y: "test " + measure + ", %", lines: true,
+			caption: "At the rank that validation chose.", series: byX(r.Cells, name, value, (*Cell).scores), ticks: slices.Clone(x),
 		}.scaled()
 		slices.Sort(c.ticks)
 		if a.Name == "privacy.epsilon" {

@@ -29,7 +29,8 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 		// Ours, and as an image it cannot run anything.
 		return template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg))
 	},
-	"short": func(s string) string { return s[:min(len(s), 12)] },
+	"capital": capital,
+	"short":   func(s string) string { return s[:min(len(s), 12)] },
 }).Parse(page))
 
 // html is one page without a reference to anything outside of it.
@@ -51,9 +52,10 @@ func (r *Report) latex() []byte {
 		}
 		return out
 	}
+	measures := r.Measures()
 	fmt.Fprintf(&b, "%% %s: %d of %d runs. Needs booktabs.\n", escape(r.Name), r.Done, r.Of)
 	fmt.Fprintf(&b, "\\begin{tabular}{%srrrrrr}\n\\toprule\n", strings.Repeat("l", len(r.Axes)))
-	row(append(names(), "values", "$\\rho$", "$\\varepsilon$", "seeds", "accuracy", "macro-F1")...)
+	row(append(names(), "values", "$\\rho$", "$\\varepsilon$", "seeds", measures[0], measures[1])...)
 	b.WriteString("\\midrule\n")
 	for _, c := range r.Cells {
 		var line []string
@@ -61,7 +63,7 @@ func (r *Report) latex() []byte {
 			line = append(line, escape(c.On[a.Name]))
 		}
 		row(append(line, fmt.Sprint(c.Values), fmt.Sprintf("%.3g", c.Rho), c.epsilon(), fmt.Sprint(c.Accuracy.N),
-			"$"+c.Accuracy.percent(` \pm `)+"$", "$"+c.MacroF1.percent(` \pm `)+"$")...)
+			"$"+c.Measured()[0].percent(` \pm `)+"$", "$"+c.Measured()[1].percent(` \pm `)+"$")...)
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n")
 	for _, s := range r.Searched {
@@ -70,7 +72,7 @@ func (r *Report) latex() []byte {
 	if len(r.Pairs) == 0 {
 		return b.Bytes()
 	}
-	fmt.Fprintf(&b, "\n%% Paired differences in accuracy, points, with 95 %% intervals and p values corrected by Holm over the table.\n\\begin{tabular}{%slrrrr}\n\\toprule\n", strings.Repeat("l", len(r.Axes)))
+	fmt.Fprintf(&b, "\n%% Paired differences in %s, points, with 95 %% intervals and p values corrected by Holm over the table.\n\\begin{tabular}{%slrrrr}\n\\toprule\n", measures[0], strings.Repeat("l", len(r.Axes)))
 	row(append(names(), "against", "seeds", "difference", "95\\,\\%", "$p$")...)
 	b.WriteString("\\midrule\n")
 	for _, p := range r.Pairs {

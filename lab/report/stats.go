@@ -46,6 +46,7 @@ type Cell struct {
 	On       map[string]string `json:"on"` // by axis, without the seed
 	Accuracy Summary           `json:"accuracy"`
 	MacroF1  Summary           `json:"macro_f1"`
+	ANLS     *Summary          `json:"anls,omitempty"` // of answers, whose accuracy is exact matches
 	Rho      float64           `json:"rho"`
 	Signal   float64           `json:"signal_norm"`
 	Noise    float64           `json:"noise_norm"`
@@ -62,13 +63,31 @@ type Cell struct {
 	runs map[string]*sweep.Record // by seed
 }
 
+// Measures are what the tables show of each cell, the one that cells are compared by first.
+func (r *Report) Measures() [2]string {
+	for _, c := range r.Cells {
+		if c.ANLS != nil {
+			return [2]string{"ANLS", "exact match"}
+		}
+	}
+	return [2]string{"accuracy", "macro-F1"}
+}
+
+// Measured are a cell's figures of the report's measures.
+func (c *Cell) Measured() [2]Summary {
+	if c.ANLS != nil {
+		return [2]Summary{*c.ANLS, c.Accuracy}
+	}
+	return [2]Summary{c.Accuracy, c.MacroF1}
+}
+
 // Paired is how a cell differs from the one it is compared with: over the seeds
 // that both have, which share data, division and cohorts.
 type Paired struct {
 	On        map[string]string `json:"on"`
 	Against   map[string]string `json:"against"`
 	N         int               `json:"n"`
-	Mean      float64           `json:"mean"` // accuracy minus the other's
+	Mean      float64           `json:"mean"` // of the first measure, less the other's
 	Low, High float64           // 95 % interval of the mean, of this difference alone
 
 	// P is the two-sided t test's p value, corrected by Holm over all pairs of the report
@@ -109,11 +128,14 @@ func cells(x *sweep.Index, records []*sweep.Record) []*Cell {
 		c.runs[r.On[seedAxis]] = r
 	}
 	for _, c := range out {
-		var accuracy, f1 []float64
+		var accuracy, f1, anls []float64
 		n := float64(len(c.runs))
 		for _, seed := range slices.Sorted(maps.Keys(c.runs)) {
 			r := c.runs[seed]
 			accuracy, f1 = append(accuracy, r.Accuracy), append(f1, r.MacroF1)
+			if r.ANLS != nil {
+				anls = append(anls, *r.ANLS)
+			}
 			c.Signal += r.SignalNorm / n
 			c.Noise += r.NoiseNorm / n
 			c.Clipped += r.Clipped / n
@@ -124,6 +146,10 @@ func cells(x *sweep.Index, records []*sweep.Record) []*Cell {
 			}
 		}
 		c.Accuracy, c.MacroF1 = summarize(accuracy), summarize(f1)
+		if len(anls) > 0 {
+			s := summarize(anls)
+			c.ANLS = &s
+		}
 	}
 	return out
 }
@@ -166,7 +192,7 @@ func pairs(x *sweep.Index, all []*Cell, interval Interval) []Paired {
 		var d []float64
 		for _, seed := range slices.Sorted(maps.Keys(c.runs)) {
 			if b := other.runs[seed]; b != nil {
-				d = append(d, c.runs[seed].Accuracy-b.Accuracy)
+				d = append(d, c.runs[seed].Score()-b.Score())
 			}
 		}
 		if len(d) == 0 {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -28,23 +29,24 @@ func said(p Paired) string {
 // Print writes the tables for a terminal, and where the rest lies.
 func (r *Report) Print(w io.Writer, paths []string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	measures := r.Measures()
 	for _, a := range r.Axes {
 		fmt.Fprintf(t, "%s\t", a.Name)
 	}
-	fmt.Fprintln(t, "values\trho\tepsilon\tseeds\taccuracy\tmacro-F1")
+	fmt.Fprintln(t, "values\trho\tepsilon\tseeds\t"+strings.Join(measures[:], "\t"))
 	for _, c := range r.Cells {
 		for _, a := range r.Axes {
 			fmt.Fprintf(t, "%s\t", c.On[a.Name])
 		}
 		fmt.Fprintf(t, "%d\t%.3g\t%s\t%d\t%s\t%s\n", c.Values, c.Rho, c.epsilon(), c.Accuracy.N,
-			c.Accuracy.percent(" ± "), c.MacroF1.percent(" ± "))
+			c.Measured()[0].percent(" ± "), c.Measured()[1].percent(" ± "))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	for i, p := range r.Pairs {
 		if i == 0 {
-			fmt.Fprintln(w, "\nAccuracy against the point compared with, in points, 95 % interval, and the p value of a t test, corrected by Holm")
+			fmt.Fprintf(w, "\n%s against the point compared with, in points, 95 %% interval, and the p value of a t test, corrected by Holm\n", capital(measures[0]))
 		}
 		name := ""
 		for _, a := range r.Axes {
@@ -72,3 +74,6 @@ func (r *Report) Print(w io.Writer, paths []string) error {
 	}
 	return err
 }
+
+// capital begins a measure's name as a sentence begins.
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -70,6 +70,14 @@ type Record struct {
 	Seconds float64 `json:"seconds"` // of the last process that worked on it
 }
 
+// Score is what runs are compared by, 0..1: ANLS of answers, else accuracy.
+func (r *Record) Score() float64 {
+	if r.ANLS != nil {
+		return *r.ANLS
+	}
+	return r.Accuracy
+}
+
 // stateFiles are in the folder of a run that is not done: one for each base, engine and
 // so on that it was begun with, so that none of them stands in another's way.
 const stateFiles = "state-*"
