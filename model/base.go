@@ -102,7 +102,7 @@ func NewBase(c Config, tensors []Tensor, tokenizer []byte, format Format) (*Base
 // the small ones that every other value passes through.
 func packs(t TensorSpec) bool {
 	return len(t.Shape) == 2 && !strings.HasPrefix(t.Name, "pooler.") && t.Name != typesName &&
-		t.Name != T5EncoderBias && t.Name != T5DecoderBias
+		t.Name != T5EncoderBias && t.Name != T5DecoderBias && !strings.HasSuffix(t.Name, distanceTable)
 }
 
 // newBase checks the stored tensors and decodes them all.

@@ -8,8 +8,11 @@ import (
 // checkDepth refuses files that hold a layer more than their configuration says: a model
 // without its last layers can be loaded, and computes something else.
 func checkDepth(c Config, files []*SafeTensors) error {
-	encoder, decoder := c, c
+	encoder, decoder, pages := c, c, c
 	encoder.NumHiddenLayers++
+	if c.T5.Visual.On() {
+		pages.T5.Visual.NumHiddenLayers++
+	}
 	decoder.T5.DecoderLayers++ // of others it is no part
 	for _, more := range []struct {
 		than   Config
@@ -18,6 +21,7 @@ func checkDepth(c Config, files []*SafeTensors) error {
 	}{
 		{encoder, "layers", c.NumHiddenLayers},
 		{decoder, "decoder layers", c.T5.DecoderLayers},
+		{pages, "layers of the page's encoder", c.T5.Visual.NumHiddenLayers},
 	} {
 		known := c.BaseTensors()
 		for _, spec := range more.than.BaseTensors() {

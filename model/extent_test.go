@@ -44,7 +44,7 @@ func TestViTOfUnequalSides(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again := c; again.readPreprocessor(fstest.MapFS{preprocessorFile: {Data: pixels}}) != nil || again != c {
+		if again := c; again.readViTPreprocessor(fstest.MapFS{preprocessorFile: {Data: pixels}}) != nil || again != c {
 			t.Errorf("%s is refused", pixels)
 		}
 	}

@@ -349,8 +349,12 @@ func find(c Config, files []*SafeTensors, name string) (*SafeTensors, string) {
 			}
 		}
 	}
+	if c.Generates() { // VT5's classes hold a T5 beside its embeddings, whose maps are lists of one
+		names = append(names, "language_backbone."+name, strings.Replace(name, "_emb_matcher.", "_emb_matcher.layers.0.", 1))
+	}
 	if name == T5Shared { // tied weights are stored once, under any of their names
-		names = append(names, "encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
+		names = append(names, "encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
+			"language_backbone.encoder.embed_tokens.weight", "language_backbone.decoder.embed_tokens.weight")
 	}
 	for _, n := range names {
 		for _, st := range files {

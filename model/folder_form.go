@@ -29,9 +29,14 @@ func (c Config) folder() folderForm {
 	case "roberta":
 		return folderForm{vocabulary: bytePairFile}
 	case "t5":
-		return folderForm{keys: Config.t5Config, old: Config.sentencePieceTokenizer}
+		form := folderForm{keys: Config.t5Config, old: Config.sentencePieceTokenizer}
+		if c.T5.Visual.On() {
+			form.reads = (*Config).readPagePreprocessor
+			form.prepares = func(c Config) map[string]any { return c.T5.Visual.preprocessor() }
+		}
+		return form
 	case "vit":
-		return folderForm{keys: Config.vitConfig, reads: (*Config).readPreprocessor, prepares: Config.preprocessor}
+		return folderForm{keys: Config.vitConfig, reads: (*Config).readViTPreprocessor, prepares: Config.preprocessor}
 	case "hubert", "wav2vec2":
 		return folderForm{keys: Config.speechConfig, reads: (*Config).readSpeechPreprocessor, prepares: Config.speechPreprocessor, characters: (*Config).readCharacters}
 	}

@@ -199,8 +199,8 @@ func (m Method) Validate(c Config) error {
 			if key == "targets" && list != AllLinear && !slices.ContainsFunc(c.linears(), func(l linear) bool { return endsAt(l.name, n) }) {
 				return bad("targets: no linear map of a layer ends in %.80q; there are %s", n, c.linearNames())
 			}
-			if key == "also" && !(n == BoxEmbeddings && m.Boxes()) && !slices.ContainsFunc(c.BaseTensors(), func(t TensorSpec) bool { return covers(n, t.Name) }) {
-				return bad("also: the base has no tensor or module that ends in %.80q", n)
+			if key == "also" && !(n == BoxEmbeddings && m.Boxes()) && !slices.ContainsFunc(c.BaseTensors(), func(t TensorSpec) bool { return covers(n, t.Name) && !c.Frozen(t.Name) }) {
+				return bad("also: the base has no tensor or module that ends in %.80q and may be trained", n)
 			}
 		}
 	}
@@ -300,6 +300,9 @@ func (m Method) adapted(c Config) []linear {
 func (m Method) whole(c Config) []TensorSpec {
 	also, _ := splitList("also", m.Also)
 	return slices.DeleteFunc(c.BaseTensors(), func(t TensorSpec) bool {
+		if c.Frozen(t.Name) {
+			return true
+		}
 		if f := m.of().whole; f != nil && f(t.Name) {
 			return false
 		}

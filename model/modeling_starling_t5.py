@@ -1,13 +1,15 @@
-"""Loads a Starling T5 that reads where tokens stand, and patches of the page:
+"""Loads a Starling T5 that reads where tokens stand, and the page's picture or patches of it:
 
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
     model = AutoModelForSeq2SeqLM.from_pretrained(FOLDER, trust_remote_code=True)
     tokenizer = AutoTokenizer.from_pretrained(FOLDER)
     model.generate(**tokenizer(["a text"], return_tensors="pt"), boxes=boxes)  # [B, S, 4], 0 to 1000
+
+With visual_config in config.json's t5, patches are the pixel_values [B, channels, height, width] that AutoImageProcessor gives.
 """
 
 import torch
-from transformers import GenerationMixin, PretrainedConfig, PreTrainedModel, T5Config, T5ForConditionalGeneration
+from transformers import BeitConfig, BeitModel, GenerationMixin, PretrainedConfig, PreTrainedModel, T5Config, T5ForConditionalGeneration
 from transformers.modeling_outputs import BaseModelOutput
 
 
@@ -39,12 +41,16 @@ class Spatial(torch.nn.Module):
 
 
 class Visual(torch.nn.Module):
-    def __init__(self, values, width):
+    def __init__(self, values, page, width):
         super().__init__()
-        self.visual_emb_matcher = torch.nn.Linear(values, width)
+        self.image_model = BeitModel(BeitConfig(**page), add_pooling_layer=False) if page else None
+        self.visual_emb_matcher = torch.nn.Linear(page["hidden_size"] if page else values, width)
 
     def forward(self, patches):
-        return self.visual_emb_matcher(patches)
+        return self.visual_emb_matcher(self.image_model(patches).last_hidden_state if self.image_model else patches)
+
+    def places(self, patches):
+        return 1 + self.image_model.embeddings.patch_embeddings.num_patches if self.image_model else patches.shape[1]
 
 
 class StarlingEncoder(torch.nn.Module):
@@ -76,9 +82,9 @@ class StarlingForConditionalGeneration(PreTrainedModel, GenerationMixin):
         super().__init__(config)
         inner = T5Config(**config.t5)
         self.starling = T5ForConditionalGeneration(inner)
-        boxes, patch = config.t5.get("max_2d_position_embeddings"), config.t5.get("patch_values")
+        boxes, patch, page = (config.t5.get(n) for n in ("max_2d_position_embeddings", "patch_values", "visual_config"))
         self.spatial_embedding = Spatial(boxes, inner.d_model, inner.layer_norm_epsilon) if boxes else None
-        self.visual_embedding = Visual(patch, inner.d_model) if patch else None
+        self.visual_embedding = Visual(patch, page, inner.d_model) if patch or page else None
         self.post_init()
 
     def get_encoder(self, *_, **__):
@@ -94,7 +100,7 @@ class StarlingForConditionalGeneration(PreTrainedModel, GenerationMixin):
         if attention_mask is None:
             attention_mask = input_ids.ne(self.config.pad_token_id).long()
         if self.visual_embedding is not None and patches is not None:
-            attention_mask = torch.cat([attention_mask, attention_mask.new_ones(patches.shape[:2])], 1)
+            attention_mask = torch.cat([attention_mask, attention_mask.new_ones(len(patches), self.visual_embedding.places(patches))], 1)
         return attention_mask
 
     def prepare_inputs_for_generation(self, input_ids, **kwargs):

@@ -107,11 +107,13 @@ func (r Release) beside() (map[string][]byte, error) {
 		return nil, err
 	}
 	c := r.Base.Config.For(r.Task)
+	var read []byte // what its preprocessor does
 	if f := c.folder().prepares; f != nil {
-		read, err := marshalFile(f(c))
-		if err != nil {
+		if read, err = marshalFile(f(c)); err != nil {
 			return nil, err
 		}
+	}
+	if c.Textless() {
 		files := map[string][]byte{}
 		if len(r.Base.Tokenizer) > 0 && c.folder().characters != nil {
 			if files, err = characterFiles(r.Base.Tokenizer); err != nil {
@@ -131,6 +133,9 @@ func (r Release) beside() (map[string][]byte, error) {
 	}
 	files := map[string][]byte{
 		ConfigFile: config, TokenizerFile: r.Base.Tokenizer, TokenizerConfigFile: tok,
+	}
+	if read != nil {
+		files[preprocessorFile] = read
 	}
 	if s, ok := parseSentencePiece(r.Base.Tokenizer); ok {
 		files[SentencePieceFile] = s.Model.File

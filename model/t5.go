@@ -11,8 +11,8 @@ import (
 //
 // With Boxes it reads where each token stands (VT5, Tito et al. 2023): to the
 // embedding of a token is added a map of LayerNorm(x[left] + y[top] + x[right] +
-// y[bottom]). With Patch the encoder reads Patches patches of an image behind the
-// tokens, each through a map of its own.
+// y[bottom]). With Visual the encoder reads the states that a frozen encoder has of the
+// page's picture behind the tokens, through a map; with Patch Patches patches of it.
 type T5 struct {
 	DecoderLayers int  `json:"num_decoder_layers"`
 	KeySize       int  `json:"d_kv"` // columns of one head's keys; the heads' need not make hidden_size
@@ -28,6 +28,9 @@ type T5 struct {
 	Patch int `json:"patch_values,omitempty"`               // values of one patch; 0: none are read
 
 	Patches int `json:"patches,omitempty"` // of a document; 0 where none are read
+
+	// Visual, in their place, encodes the page's picture; its states are what is mapped.
+	Visual Visual `json:"visual_config,omitzero"`
 }
 
 // Limits of a T5.
@@ -53,7 +56,7 @@ var t5Architecture = architecture{
 	validate: validateT5,
 	parse:    parseT5,
 	tied:     &tied{T5Shared, T5Head, func(c *Config) *bool { return &c.T5.OwnHead }},
-	standard: func(c Config) bool { return c.T5.Boxes == 0 && c.T5.Patch == 0 },
+	standard: func(c Config) bool { return c.T5.Boxes == 0 && c.T5.Patch == 0 && !c.T5.Visual.On() },
 	entrance: t5Entrance,
 	depth: func(c Config) (layers, attentions int) {
 		return c.NumHiddenLayers + c.T5.DecoderLayers, c.NumHiddenLayers + 2*c.T5.DecoderLayers
@@ -73,6 +76,7 @@ const (
 	T5BoxNorm      = "spatial_embedding.LayerNorm"
 	T5BoxMatcher   = "spatial_embedding.spatial_emb_matcher"
 	T5PatchMatcher = "visual_embedding.visual_emb_matcher"
+	T5Visual       = "visual_embedding.image_model." // before the names of an encoder of images
 )
 
 // T5Block names the modules of one block: of a decoder with attention to the encoder,
@@ -140,7 +144,12 @@ func t5Tensors(c Config) []TensorSpec {
 		add(T5BoxMatcher+".weight", h, h)
 		add(T5BoxMatcher+".bias", h)
 	}
-	if p := c.T5.Patch; p > 0 {
+	if c.T5.Visual.On() {
+		for _, t := range vitTensors(c.T5.Visual.Config()) {
+			add(T5Visual+t.Name, t.Shape...)
+		}
+	}
+	if states, p := c.T5.Behind(); states > 0 {
 		add(T5PatchMatcher+".weight", h, p)
 		add(T5PatchMatcher+".bias", h)
 	}
@@ -213,6 +222,10 @@ func validateT5(c Config) error {
 		return bad("relative_attention_max_distance is %d, want %d..%d", t.MaxDistance, t.Buckets/2+1, maxDistance)
 	case c.Pooling != "":
 		return bad("pooling is %q, but a t5 pools nothing", c.Pooling)
+	case t.Visual.On() && t.Patch > 0:
+		return bad("patch_values is %d, but visual_config says what reads the page", t.Patch)
+	case t.Visual.On() && t.Visual.check() != nil:
+		return t.Visual.check()
 	case !(c.LayerNormEps > 0 && c.LayerNormEps < 1):
 		return bad("layer_norm_epsilon is %v, want within (0, 1)", c.LayerNormEps)
 	}
@@ -258,6 +271,10 @@ func parseT5(_ string, keys map[string]json.RawMessage) (Config, error) {
 		Patch    int             `json:"patch_values"`
 		Patches  int             `json:"patches"`
 	}{512, 6, 8, 2048, 32128, nil, 1e-6, "relu", nil, nil, nil, nil, nil, 64, 32, 128, 0, 0, 0} // T5Config's defaults
+	visual, err := parseVisual(keys)
+	if err != nil {
+		return Config{}, err
+	}
 	data, err := json.Marshal(keys)
 	if err == nil {
 		err = json.Unmarshal(data, &theirs)
@@ -274,7 +291,7 @@ func parseT5(_ string, keys map[string]json.RawMessage) (Config, error) {
 	c = Config{ModelType: "t5", VocabSize: theirs.Vocab, HiddenSize: theirs.Width, NumHiddenLayers: theirs.Layers,
 		NumAttentionHeads: theirs.Heads, IntermediateSize: theirs.Wide, LayerNormEps: theirs.Eps, PadTokenID: or(theirs.Pad, 0),
 		T5: T5{DecoderLayers: or(theirs.Decoder, theirs.Layers), KeySize: theirs.KeySize, Buckets: theirs.Buckets,
-			MaxDistance: theirs.Distance, Boxes: theirs.Boxes, Patch: theirs.Patch, Patches: theirs.Patches, Scaled: true}}
+			MaxDistance: theirs.Distance, Boxes: theirs.Boxes, Patch: theirs.Patch, Patches: theirs.Patches, Visual: visual, Scaled: true}}
 	c.T5.Start = or(theirs.Start, c.PadTokenID)
 	if c.T5.End, err = endToken(theirs.End); err != nil {
 		return fail(err)
@@ -360,6 +377,9 @@ func (c Config) t5Config() map[string]any {
 	}
 	if t.Patch > 0 {
 		out["patch_values"], out["patches"] = t.Patch, t.Patches
+	}
+	if t.Visual.On() {
+		out["visual_config"] = t.Visual.beitConfig()
 	}
 	return out
 }

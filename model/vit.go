@@ -18,6 +18,7 @@ type ViT struct {
 	PatchSize Extent `json:"patch_size"`
 	Channels  int    `json:"num_channels"`          // 1 or 3
 	NoBias    bool   `json:"no_qkv_bias,omitempty"` // of queries, keys and values
+	BEiT      BEiT   `json:"beit,omitzero"`
 
 	// A pixel of 0..1 becomes (pixel - Mean) / Std, by channel.
 	Mean [3]float64 `json:"image_mean"`
@@ -56,7 +57,7 @@ var vitArchitecture = architecture{
 	class:    "ViT",
 	prefix:   "vit.",
 	targets:  []string{"query", "value"},
-	layer:    vitLayer,
+	layer:    func(l int) Layer { return ViTLayer("", l) },
 	head:     []Dense{{Name: "classifier", Trained: true}},
 	tensors:  vitTensors,
 	validate: validateViT,
@@ -66,8 +67,9 @@ var vitArchitecture = architecture{
 	entrance: func(Config) Entrance { return Entrance{} },
 }
 
-func vitLayer(l int) Layer {
-	p := fmt.Sprintf("encoder.layer.%d.", l)
+// ViTLayer names the modules of layer l behind a prefix.
+func ViTLayer(prefix string, l int) Layer {
+	p := fmt.Sprintf("%sencoder.layer.%d.", prefix, l)
 	return Layer{
 		Query: p + "attention.attention.query", Key: p + "attention.attention.key", Value: p + "attention.attention.value",
 		AttentionOutput: p + "attention.output.dense", AttentionNorm: p + "layernorm_before",
@@ -86,9 +88,15 @@ var vitModules = strings.NewReplacer(
 
 func vitTensors(c Config) []TensorSpec {
 	h, v := c.HiddenSize, c.ViT
-	specs := []TensorSpec{
-		{ViTClass, []int{1, 1, h}}, {ViTPositions, []int{1, 1 + v.Patches(), h}},
-		{ViTPatch + ".weight", []int{h, v.Channels, v.PatchSize.Height, v.PatchSize.Width}}, {ViTPatch + ".bias", []int{h}},
+	specs := []TensorSpec{{ViTClass, []int{1, 1, h}}}
+	if !v.BEiT.NoPositions {
+		specs = append(specs, TensorSpec{ViTPositions, []int{1, 1 + v.Patches(), h}})
+	}
+	specs = append(specs, TensorSpec{ViTPatch + ".weight", []int{h, v.Channels, v.PatchSize.Height, v.PatchSize.Width}},
+		TensorSpec{ViTPatch + ".bias", []int{h}})
+	table := func(name string) { specs = append(specs, TensorSpec{name, []int{v.Distances(), c.NumAttentionHeads}}) }
+	if v.BEiT.Relative == RelativeShared {
+		table(BEiTShared)
 	}
 	pair := func(name string, bias bool, shape ...int) {
 		specs = append(specs, TensorSpec{name + ".weight", shape})
@@ -97,21 +105,37 @@ func vitTensors(c Config) []TensorSpec {
 		}
 	}
 	for i := range c.NumHiddenLayers {
-		l := vitLayer(i)
+		l := ViTLayer("", i)
 		pair(l.AttentionNorm, true, h)
 		pair(l.Query, !v.NoBias, h, h)
-		pair(l.Key, !v.NoBias, h, h)
+		pair(l.Key, !v.NoBias && !v.BEiT.NoKeyBias, h, h)
 		pair(l.Value, !v.NoBias, h, h)
+		if v.BEiT.Relative == RelativeEach {
+			table(l.Distances())
+		}
 		pair(l.AttentionOutput, true, h, h)
 		pair(l.OutputNorm, true, h)
 		pair(l.Intermediate, true, c.IntermediateSize, h)
 		pair(l.Output, true, h, c.IntermediateSize)
+		if v.BEiT.Scaled {
+			specs = append(specs, TensorSpec{l.Scale(1), []int{h}}, TensorSpec{l.Scale(2), []int{h}})
+		}
 	}
-	pair(ViTNorm, true, h)
+	if !v.BEiT.NoNorm {
+		pair(ViTNorm, true, h)
+	}
 	return specs
 }
 
 func validateViT(c Config) error {
+	if c.ViT.BEiT != (BEiT{}) {
+		return fmt.Errorf("%w: a vit has what a beit has", ErrConfig)
+	}
+	return checkViT(c)
+}
+
+// checkViT checks an encoder of images that may be a BEiT.
+func checkViT(c Config) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
 	}
@@ -192,9 +216,17 @@ func parseViT(_ string, keys map[string]json.RawMessage) (Config, error) {
 	return c, c.Validate()
 }
 
+// readViTPreprocessor is readPreprocessor of a vit's folder.
+func (c *Config) readViTPreprocessor(fsys fs.FS) error {
+	if err := c.ViT.readPreprocessor(fsys); err != nil {
+		return err
+	}
+	return c.Validate()
+}
+
 // readPreprocessor takes over what a folder says of pixels; without the file they are
 // ViTImageProcessor's.
-func (c *Config) readPreprocessor(fsys fs.FS) error {
+func (v *ViT) readPreprocessor(fsys fs.FS) error {
 	data, err := readFile(fsys, preprocessorFile, maxJSON)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -229,29 +261,29 @@ func (c *Config) readPreprocessor(fsys fs.FS) error {
 		return bad("do_rescale", false, "true")
 	case p.Factor != nil && math.Abs(*p.Factor*255-1) > 1e-6:
 		return bad("rescale_factor", *p.Factor, "1/255")
-	case len(p.Size) > 0 && !c.ViT.sized(p.Size):
-		return bad("size", string(p.Size), fmt.Sprintf("image_size, %v", c.ViT.ImageSize))
+	case len(p.Size) > 0 && !v.sized(p.Size):
+		return bad("size", string(p.Size), fmt.Sprintf("image_size, %v", v.ImageSize))
 	}
 	if p.Normalize != nil && !*p.Normalize {
-		c.ViT.Mean, c.ViT.Std = [3]float64{}, [3]float64{1, 1, 1}
+		v.Mean, v.Std = [3]float64{}, [3]float64{1, 1, 1}
 		return nil
 	}
 	for _, f := range []struct {
 		name string
 		from []float64
 		to   *[3]float64
-	}{{"image_mean", p.Mean, &c.ViT.Mean}, {"image_std", p.Std, &c.ViT.Std}} {
+	}{{"image_mean", p.Mean, &v.Mean}, {"image_std", p.Std, &v.Std}} {
 		switch {
 		case f.from == nil:
 		case len(f.from) == 1:
 			*f.to = [3]float64{f.from[0], f.from[0], f.from[0]}
-		case len(f.from) == 3 && c.ViT.Channels == 3:
+		case len(f.from) == 3 && v.Channels == 3:
 			*f.to = [3]float64(f.from)
 		default:
-			return fmt.Errorf("%w: %s: %s has %d values for %d channels", ErrConfig, preprocessorFile, f.name, len(f.from), c.ViT.Channels)
+			return fmt.Errorf("%w: %s: %s has %d values for %d channels", ErrConfig, preprocessorFile, f.name, len(f.from), v.Channels)
 		}
 	}
-	return c.Validate()
+	return nil
 }
 
 // sized says whether a preprocessor's size is the model's: a number, or a height and a
@@ -277,8 +309,9 @@ func (c Config) vitConfig() map[string]any {
 }
 
 // preprocessor is preprocessor_config.json: what ViTImageProcessor does to an image.
-func (c Config) preprocessor() map[string]any {
-	v := c.ViT
+func (c Config) preprocessor() map[string]any { return c.ViT.preprocessor() }
+
+func (v ViT) preprocessor() map[string]any {
 	return map[string]any{
 		"image_processor_type": "ViTImageProcessor", "do_resize": true, "do_rescale": true, "do_normalize": true,
 		"rescale_factor": 1.0 / 255, "resample": 2, "size": map[string]int{"height": v.ImageSize.Height, "width": v.ImageSize.Width},

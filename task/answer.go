@@ -1,6 +1,7 @@
 package task
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/starling-fl/starling/dataset"
@@ -34,8 +35,8 @@ func answerColumns(l *model.Layout, sequence int) []Column {
 	if c.T5.Boxes > 0 {
 		columns = append(columns, Column{Name: Boxes, Type: I32, Shape: []int{sequence, 4}, Limit: c.T5.Boxes})
 	}
-	if c.T5.Patch > 0 {
-		columns = append(columns, Column{Name: Patches, Type: F32, Shape: []int{c.T5.Patches, c.T5.Patch}})
+	if patches, values := c.T5.Seen(); patches > 0 {
+		columns = append(columns, Column{Name: Patches, Type: F32, Shape: []int{patches, values}})
 	}
 	return append(columns,
 		Column{Name: DecoderTokens, Type: I32, Shape: []int{t}, Limit: c.VocabSize},
@@ -66,7 +67,7 @@ func (a *answer) Encode(e *dataset.Example, b Batch, row int) error {
 }
 
 // Read writes the example's question, words and page. A page without a picture is a
-// blank one.
+// blank one, unless the base has an encoder of pages.
 func (a *answer) Read(e *dataset.Example, b Batch, row int) error {
 	ids, boxes, err := a.read(e)
 	if err != nil {
@@ -178,6 +179,12 @@ func (a *answer) pixels(e *dataset.Example, b Batch, row int) error {
 		return nil
 	}
 	n := patches.Size()
+	if page := a.config.T5.Visual; page.On() {
+		if e.Image == nil {
+			return errors.New(`a document has no "image", the picture of its page, which the base reads`)
+		}
+		return Pixels(e.Image, page.ViT, patches.F32[row*n:(row+1)*n])
+	}
 	if len(e.Pixels) == 0 {
 		clear(patches.F32[row*n : (row+1)*n])
 		return nil

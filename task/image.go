@@ -33,14 +33,22 @@ func (t *images) Encode(e *dataset.Example, b Batch, row int) error {
 	if e.Image == nil {
 		return errors.New("it is no image, and the job trains on images")
 	}
-	im, err := e.Image.Decoded()
+	n := t.columns[0].Size()
+	if err := Pixels(e.Image, t.vit, b[0].F32[row*n:(row+1)*n]); err != nil {
+		return err
+	}
+	b[1].I32[row], b[2].F32[row] = int32(e.Label), 1
+	return nil
+}
+
+// Pixels writes an image as an encoder's patches.
+func Pixels(m *dataset.Image, v model.ViT, out []float32) error {
+	im, err := m.Decoded()
 	if err != nil {
 		return err
 	}
-	v := t.vit
 	im = im.Fit(v.ImageSize.Width, v.ImageSize.Height, v.Channels)
-	n := t.columns[0].Size()
-	out := b[0].F32[row*n : row*n : (row+1)*n]
+	out = out[:0]
 	_, columns := v.Grid()
 	for p := range v.Patches() {
 		for c := range v.Channels {
@@ -53,6 +61,5 @@ func (t *images) Encode(e *dataset.Example, b Batch, row int) error {
 			}
 		}
 	}
-	b[1].I32[row], b[2].F32[row] = int32(e.Label), 1
 	return nil
 }

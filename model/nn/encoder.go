@@ -114,7 +114,8 @@ func (e encoder) attention(q, k, v, bias *graph.Node) *graph.Node {
 	return e.attend(q, k, v, bias, bias.Shape().Dimensions[0])
 }
 
-// attend is attention in b sequences; without a bias every state sees all.
+// attend is attention in b sequences; bias is that of the states seen [B,S] or of every two [1,heads,S,S], and without
+// one every state sees all.
 func (e encoder) attend(q, k, v, bias *graph.Node, b int) *graph.Node {
 	of := func(in []*graph.Node) *graph.Node { return e.attendTo(in[0], in[1], in[2], bias, b) }
 	if tight(b, e.cfg.NumAttentionHeads, q.Shape().Dimensions[0]/b, e.cfg.NumHiddenLayers) {
@@ -134,7 +135,10 @@ func (e encoder) attendTo(q, k, v, bias *graph.Node, b int) *graph.Node {
 	scores := graph.DotGeneral(split(graph.MulScalar(q, 1/math.Sqrt(float64(d)))), []int{2}, []int{0},
 		split(k), []int{2}, []int{0})
 	if bias != nil {
-		mask := graph.BroadcastToDims(graph.Reshape(bias, b, 1, 1, s), b, heads, s, s)
+		if bias.Rank() == 2 {
+			bias = graph.Reshape(bias, b, 1, 1, s)
+		}
+		mask := graph.BroadcastToDims(bias, b, heads, s, s)
 		scores = graph.Add(scores, graph.Reshape(mask, b*heads, s, s))
 	}
 	p := e.softmax(scores)

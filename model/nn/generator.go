@@ -79,7 +79,10 @@ func NewGenerator(layout *model.Layout, base *model.Base, seq int, be compute.Ba
 }
 
 // places is the number of states that the decoder attends to.
-func (g *Generator) places() int { return g.seq + g.layout.Config.T5.Patches }
+func (g *Generator) places() int {
+	page, _ := g.layout.Config.T5.Behind()
+	return g.seq + page
+}
 
 // begin adds what an adapter changes to a graph, as parameters that the host writes.
 func (g *Generator) begin(gr *graph.Graph) t5 {

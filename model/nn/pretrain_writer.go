@@ -163,7 +163,8 @@ func (s WriterSpec) initial(t model.TensorSpec, n int) []float32 {
 	case strings.HasSuffix(t.Name, ".wo.weight"):
 		std = 1 / math.Sqrt(float64(c.IntermediateSize))
 	case t.Name == model.T5PatchMatcher+".weight":
-		std = 1 / math.Sqrt(float64(c.T5.Patch))
+		_, columns := c.T5.Behind()
+		std = 1 / math.Sqrt(float64(columns))
 	}
 	rng := rand.New(rand.NewPCG(s.Seed^0x7435, uint64(n)))
 	v := make([]float32, model.Elements(t.Shape))

@@ -22,11 +22,11 @@ type t5 struct {
 }
 
 // source is what an encoder reads: tokens int32 [B,S]; boxes int32 [B,S,4] (left, top,
-// right, bottom) and patches float32 [B,P,values] where the base has them.
+// right, bottom) and the page's patches float32 [B,P,values] where the base has them.
 type source struct{ tokens, boxes, patches *graph.Node }
 
 // memory is what a decoder attends to: states [B*S, hidden] and bias [B,S], which
-// masks padding. S counts the patches behind the tokens.
+// masks padding. S counts the page's states behind the tokens.
 type memory struct{ states, bias *graph.Node }
 
 // dense is a linear map without a bias, and the low-rank update of it that the graph
@@ -60,9 +60,12 @@ func (e t5) encode(in source) memory {
 	}
 	pad := graph.Equal(in.tokens, graph.BroadcastToDims(graph.Const(x.Graph(), int32(e.cfg.PadTokenID)), b, s))
 	bias := graph.MulScalar(graph.ConvertDType(pad, dtypes.Float32), maskedScore)
-	if values := e.cfg.T5.Patch; values > 0 {
-		p := in.patches.Shape().Dimensions[1]
-		v := e.affine(graph.Reshape(in.patches, b*p, values), model.T5PatchMatcher, h)
+	if p, columns := e.cfg.T5.Behind(); p > 0 {
+		v := in.patches
+		if page := e.cfg.T5.Visual; page.On() {
+			v = encoder{cfg: page.Config(), params: e.params, elementary: e.elementary}.pageStates(v)
+		}
+		v = e.affine(graph.Reshape(v, b*p, columns), model.T5PatchMatcher, h)
 		x = graph.Concatenate([]*graph.Node{graph.Reshape(x, b, s, h), graph.Reshape(v, b, p, h)}, 1)
 		bias = graph.Concatenate([]*graph.Node{bias, graph.BroadcastToDims(graph.Const(x.Graph(), float32(0)), b, p)}, 1)
 		s += p

@@ -5,8 +5,9 @@ import json, os, subprocess, sys
 import torch
 from check import relative, report, randomize
 from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
-from transformers import AutoModelForSeq2SeqLM, T5Config, T5ForConditionalGeneration
+from transformers import AutoModelForSeq2SeqLM, BeitConfig, BeitModel, T5Config, T5ForConditionalGeneration
 
 ANSWER = 32  # tokens of an answer, as an import has them
 
@@ -181,37 +182,47 @@ def check_exports(s, work, name, checkpoint, ranks, ask, tokens, decoder, **more
     report(name, f"model card's lines fail{': ' + p.stderr[-300:] if p.returncode else ''}", p.returncode, 0)
 
 
-def check_boxes(s, work):
-    """A T5 that reads boxes and patches: the module that Starling ships beside its folders is the reference, itself of
-    transformers' T5 and torch's layers."""
-    name, folder = "t5-boxes", os.path.join(work, "t5-boxes")
+def check_boxes(s, work, name, page=None):
+    """A T5 that reads boxes, and patches or a page by a frozen BEiT: the module that Starling ships beside its folders is the
+    reference, itself of transformers' T5 and BEiT and torch's layers."""
     _, config, _, _ = next(configs())
-    seed = os.path.join(work, "t5-boxes-seed")
+    seed = os.path.join(work, name + "-seed")
     inner = randomized(config, "tied")
     tensors = {n: p.detach() for n, p in inner.state_dict().items() if not n.endswith("embed_tokens.weight") and n != "lm_head.weight"}
     g = torch.Generator().manual_seed(8)
     h, rows, values, patches = config.d_model, 101, 9, 5
+    if page:
+        values = page.hidden_size
+        encoder = BeitModel(page, add_pooling_layer=False)
+        with torch.no_grad():
+            for p in encoder.parameters():
+                p.add_(torch.randn(p.shape, generator=g) * 0.2)
+        encoder.save_pretrained(os.path.join(work, name + "-page"))
+        tensors |= {"visual_embedding.image_model." + n: p for n, p in load_file(os.path.join(work, name + "-page", "model.safetensors")).items()}
     for n, shape in {"spatial_embedding.x_position_embeddings.weight": (rows, h), "spatial_embedding.y_position_embeddings.weight": (rows, h),
                      "spatial_embedding.LayerNorm.weight": (h,), "spatial_embedding.LayerNorm.bias": (h,),
                      "spatial_embedding.spatial_emb_matcher.weight": (h, h), "spatial_embedding.spatial_emb_matcher.bias": (h,),
                      "visual_embedding.visual_emb_matcher.weight": (h, values), "visual_embedding.visual_emb_matcher.bias": (h,)}.items():
         tensors[n] = torch.randn(shape, generator=g) * 0.4
-    from safetensors.torch import save_file
-
     os.makedirs(seed)
     save_file(tensors, os.path.join(seed, "model.safetensors"), metadata={"format": "pt"})
-    js = {**config.to_dict(), "max_2d_position_embeddings": rows, "patch_values": values, "patches": patches}
+    js = {**config.to_dict(), "max_2d_position_embeddings": rows, **({"visual_config": page.to_dict()} if page else {"patch_values": values, "patches": patches})}
     json.dump(js, open(os.path.join(seed, "config.json"), "w"))
     unigram(seed, config.vocab_size)
     tokens, decoder, targets = batch(config)
     boxes = torch.randint(0, rows, (*tokens.shape, 4), generator=g)
     pixels = torch.randn(len(tokens), patches, values, generator=g)
+    cut = pixels
+    if page:
+        pixels = torch.randn(len(tokens), page.num_channels, page.image_size, page.image_size, generator=g)
+        cut = torch.nn.functional.unfold(pixels, page.patch_size, stride=page.patch_size).transpose(1, 2)
     own = os.path.join(work, name + "-own")
     s.run("import", "--base", seed, "--sequence", str(tokens.shape[1]), "--out", own)
     model = AutoModelForSeq2SeqLM.from_pretrained(os.path.join(own, "base"), trust_remote_code=True)
-    missing = [n for n, p in tensors.items() if not torch.equal(p, {k.removeprefix("starling."): v for k, v in model.state_dict().items()}[n])]
+    there = load_file(os.path.join(own, "base", "model.safetensors"))
+    missing = [n for n, p in tensors.items() if not torch.equal(p, there.get("starling." + n, there.get(n, p + 1)))]
     report(name, f"tensors that the exported folder changes{': ' + missing[0] if missing else ''}", len(missing), 0)
-    ask = dict(tokens=tokens.tolist(), decoder=decoder.tolist(), boxes=boxes.tolist(), patches=pixels.flatten(1).tolist())
+    ask = dict(tokens=tokens.tolist(), decoder=decoder.tolist(), boxes=boxes.tolist(), patches=cut.flatten(1).tolist())
     more = dict(boxes=boxes, patches=pixels)
     report(name, "logits", relative(s.ask(op="logits", checkpoint=own, rank=0, **ask), logits_of(model, tokens, decoder, **more).flatten(1)))
     want = greedy(model, tokens, **more)
@@ -228,5 +239,8 @@ def check(s, work, only):
     for name, config, head, dtype in configs():
         if name.startswith(only):
             check_one(s, work, name, config, head, dtype)
-    if "t5-boxes".startswith(only):
-        check_boxes(s, work)
+    beit = BeitConfig(hidden_size=20, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24, image_size=12, patch_size=4,
+                      use_absolute_position_embeddings=True, use_relative_position_bias=True, hidden_dropout_prob=0.0, drop_path_rate=0.0)
+    for name, page in {"t5-boxes": None, "t5-page": beit}.items():
+        if name.startswith(only):
+            check_boxes(s, work, name, page)
