@@ -32,11 +32,17 @@ type DocumentConfig struct {
 	// Identifiers gives each provider a tax number and a registration id, which half of its
 	// documents print, and some of their questions ask for. All else stays as it is.
 	Identifiers bool
+
+	// What a scanner makes of them. All else stays as it is.
+	Pages bool    // each with a picture of its page, of PageSideDrawn pixels, in place of the small raster
+	Noise float64 // of letters and digits that are read as another one, 0..1; answers are the printed ones
+	// Unnamed leaves the sender's name out of what is printed and read: the logo alone tells it.
+	Unnamed bool
 }
 
 // Documents makes invoices as a scanner reads them, each with a question about it:
-// words in reading order with their boxes, a small raster with the provider's logo, the
-// answer as it stands there. A provider has a layout, a logo and wordings of its own,
+// words in reading order with their boxes, a small raster or the page's picture with the
+// provider's logo, the answer as it stands there. A provider has a layout, a logo and wordings of its own,
 // of twenty of each key. The same configuration gives the same set, and a client's
 // documents do not depend on how many clients there are.
 func Documents(cfg DocumentConfig) (*Set, error) {
@@ -50,6 +56,8 @@ func Documents(cfg DocumentConfig) (*Set, error) {
 	case cfg.Clients < 1 || cfg.PerClient < 1 || cfg.Providers < 1:
 		return nil, fmt.Errorf("dataset: documents: clients %d, questions per client %d and providers %d must all be at least 1",
 			cfg.Clients, cfg.PerClient, cfg.Providers)
+	case !(cfg.Noise >= 0 && cfg.Noise <= 1):
+		return nil, fmt.Errorf("dataset: documents: noise is %v, want within 0..1", cfg.Noise)
 	case uint64(cfg.Clients) > maxProviders/uint64(cfg.Providers):
 		return nil, fmt.Errorf("dataset: documents: %d clients of %d providers are beyond the %d providers that can be named",
 			cfg.Clients, cfg.Providers, int64(maxProviders))
@@ -59,13 +67,18 @@ func Documents(cfg DocumentConfig) (*Set, error) {
 		known := make([]*sender, cfg.Providers)
 		for k := range known {
 			known[k] = newSender(cfg.Seed, uint64(split), uint64(client*cfg.Providers+k))
+			known[k].unnamed, known[k].pages = cfg.Unnamed, cfg.Pages
 			if cfg.Identifiers {
 				known[k].identify(cfg.Seed, uint64(split), uint64(client*cfg.Providers+k))
 			}
 		}
 		rng := source(cfg.Seed, 0x17, uint64(split), uint64(client))
+		misread := source(cfg.Seed, 0x1b, uint64(split), uint64(client))
 		for range cfg.PerClient {
 			e := known[rng.IntN(len(known))].document(rng)
+			if cfg.Noise > 0 {
+				e.misread(misread, cfg.Noise)
+			}
 			e.User = fmt.Sprintf("%s-%d", cfg.Split, client)
 			set.Examples = append(set.Examples, e)
 		}
@@ -105,6 +118,8 @@ type sender struct {
 	prefix      string // of numbers
 	dateStyle   int
 	logo        uint32
+
+	pages, unnamed bool // see DocumentConfig
 
 	identifiers [][2]string // label and value of each of identifierKeys; nil: none
 	printing    *rand.Rand  // which documents have them
@@ -186,7 +201,9 @@ func (s *sender) document(rng *rand.Rand) Example {
 	if s.right {
 		head = 480
 	}
-	p.write(head, 40, s.name...)
+	if !s.unnamed {
+		p.write(head, 40, s.name...)
+	}
 	y := 150
 	for _, k := range s.order {
 		if k == keyTotal {
@@ -216,8 +233,37 @@ func (s *sender) document(rng *rand.Rand) Example {
 			question = fmt.Sprintf(pick(s.printing, questionForms), pick(s.printing, key.asked))
 		}
 	}
-	return Example{Text: strings.Join(p.words, " "), Words: p.words, Boxes: p.boxes, Provider: s.key,
-		Question: question, Key: key.key, Answers: []string{answer}, Pixels: s.raster(&p)}
+	e := Example{Text: strings.Join(p.words, " "), Words: p.words, Boxes: p.boxes, Provider: s.key,
+		Question: question, Key: key.key, Answers: []string{answer}}
+	if s.pages {
+		e.Image = s.picture(&p)
+	} else {
+		e.Pixels = s.raster(&p)
+	}
+	return e
+}
+
+// alike are letters and digits that scanners take for each other, two by two.
+const alike = "0O1lI15S8B2Z6GrnceuvmnhbQOg9"
+
+// misread reads a share of the words' letters and digits as others, those that look alike where there are some.
+func (e *Example) misread(rng *rand.Rand, share float64) {
+	words := slices.Clone(e.Words) // the picture keeps what is printed
+	for i, w := range words {
+		read := []byte(w)
+		for k, c := range read {
+			if letter := c|0x20 >= 'a' && c|0x20 <= 'z'; !letter && (c < '0' || c > '9') || rng.Float64() >= share {
+				continue
+			}
+			if at := strings.IndexByte(alike, c); at >= 0 {
+				read[k] = alike[at^1]
+			} else {
+				read[k] = byte('a' + rng.IntN(26))
+			}
+		}
+		words[i] = string(read)
+	}
+	e.Words, e.Text = words, strings.Join(words, " ")
 }
 
 // pair writes a key with its value, beside it or below, and returns the next line.

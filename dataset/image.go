@@ -15,7 +15,8 @@ type Image struct {
 	Pixels                  []float32 // [Channels][Height][Width], 0..1; nil before Decoded
 
 	read func() (*Image, error) // nil: it is decoded
-	sum  []byte                 // of its file; nil: it has none
+	sum  []byte                 // of its file, or of what it is drawn of; nil: it has none
+	file string                 // its path; "": it has none
 }
 
 // Deferred is an image that is read whenever it is used: decoded, a photo takes a

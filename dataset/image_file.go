@@ -21,9 +21,12 @@ func OpenImage(path string) (*Image, error) {
 		return nil, err
 	}
 	m := Deferred(open)
-	m.sum = sum
+	m.sum, m.file = sum, path
 	return m, nil
 }
+
+// File is the path of its file, as it was given; "" where it has none.
+func (m *Image) File() string { return m.file }
 
 // Identity tells an image from others: the hash of its file where it has one, else its
 // pixels as big-endian float32.

@@ -40,7 +40,7 @@ func (f Form) Textless() bool {
 // Form is the example's own.
 func (e *Example) Form() Form {
 	switch {
-	case e.Image != nil:
+	case e.Image != nil && e.Text == "": // else it is a document's page
 		return FormPictures
 	case e.Recording != nil && e.Text != "":
 		return FormTranscripts

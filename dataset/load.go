@@ -75,7 +75,7 @@ func Read(r io.Reader, name string) (*Set, error) { return Columns{}.Read(r, nam
 // or CSV whose header names columns likewise (.csv, RFC 4180, with commas,
 // semicolons or tabs, whichever the columns are found under); each may be gzipped
 // (.gz). JSON Lines without labels that ask something are questions about documents
-// (parseDocument), whose set has no labels. A UTF-8 byte order mark is skipped. A folder
+// (scanner.document), whose set has no labels. A UTF-8 byte order mark is skipped. A folder
 // holds images or recordings, one folder a label; CSV without texts whose other columns make square
 // images holds those, their largest value (1, 16 or 255) being white. CSV that begins as
 // Sentiment140's files is read as those are, each tweet with its user; a language's table of
@@ -362,7 +362,7 @@ func textReader(r io.Reader) (*bufio.Reader, error) {
 
 func (l labelled) check() error {
 	switch {
-	case l.Questions != nil: // which parseDocument has checked
+	case l.Questions != nil: // which document has checked
 		return nil
 	case l.Tags != nil:
 		return l.checkTags()

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"unicode"
@@ -28,7 +29,7 @@ const PageSide = 1000
 
 // Questions calls each with every question of a file of JSON Lines (.jsonl, .ndjson,
 // plain or .gz; "" is plain) until it returns an error. Answers may be missing. See
-// parseDocument for the format.
+// document for the format.
 func Questions(r io.Reader, name string, each func(Example) error) error {
 	if ext := filepath.Ext(strings.TrimSuffix(name, ".gz")); name != "" && ext != ".jsonl" && ext != ".ndjson" {
 		return fmt.Errorf("%s: unknown format %q: questions about documents stand in .jsonl, plain or .gz", name, ext)
@@ -55,7 +56,7 @@ func Questions(r io.Reader, name string, each func(Example) error) error {
 		if !asks(value) {
 			return labelled{}, &ColumnError{Column: "question", Have: keys}
 		}
-		return parseDocument(value)
+		return s.document(value)
 	})
 }
 
@@ -83,12 +84,13 @@ func asks(value func(string) json.RawMessage) bool {
 	return len(value("question")) > 0 || len(value("questions")) > 0 || len(value("fields")) > 0
 }
 
-// parseDocument reads a JSON object that holds a document and questions about it.
+// document reads a JSON object that holds a document and questions about it.
 //
 // The document is "words", a list of strings in reading order, with "boxes", a list of
 // as many [left, top, right, bottom]; or "lines", a list of {"text", "box"}, whose words
 // share their line's box by their lengths; or a "text" (or "context") without places.
-// "pixels", a list of numbers 0..1, is its picture for a base that looks at it. Boxes are
+// "image", the path of a PNG or JPEG in the file's folder or below it, is its page's picture;
+// "pixels", a list of numbers 0..1, is that as a base's patches lie. Boxes are
 // in thousandths of the page, or in the units of "width" and "height" where
 // both are given.
 //
@@ -101,7 +103,7 @@ func asks(value func(string) json.RawMessage) bool {
 // both; or "fields", an object of names and values, each name being a question. Answers
 // are a string, a list of strings (any is right, the first is learnt) or SQuAD's object
 // with "text". A field that is empty is not asked. "answer" is taken for "answers".
-func parseDocument(value func(string) json.RawMessage) (l labelled, err error) {
+func (s *scanner) document(value func(string) json.RawMessage) (l labelled, err error) {
 	var e Example
 	if e.User, err = scalar("user", value("user")); err != nil {
 		return l, err
@@ -116,6 +118,9 @@ func parseDocument(value func(string) json.RawMessage) (l labelled, err error) {
 		return l, err
 	}
 	if e.Pixels, err = readPixels(value("pixels")); err != nil {
+		return l, err
+	}
+	if e.Image, err = s.page(value("image")); err != nil {
 		return l, err
 	}
 	if q := value("question"); len(q) > 0 {
@@ -303,6 +308,29 @@ func readPixels(raw json.RawMessage) ([]float32, error) {
 		}
 	}
 	return pixels, nil
+}
+
+// page opens the picture of a page that a line names; nil where it names none.
+func (s *scanner) page(raw json.RawMessage) (*Image, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	var name string
+	if json.Unmarshal(raw, &name) != nil || !IsImage(name) {
+		return nil, fmt.Errorf(`"image" is %.80s, want a string, the path of a .png, .jpg, .jpeg, .pgm or .ppm file`, raw)
+	}
+	if runtime.GOOS == "js" {
+		return nil, errors.New(`"image" names a file beside this one, which a browser does not open: take part with starling join`)
+	}
+	path, err := s.beside("image", name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := OpenImage(path)
+	if err != nil {
+		return nil, fmt.Errorf(`"image": %w`, err)
+	}
+	return m, nil
 }
 
 // AddLine adds a line's words, each with its share of the line's box.

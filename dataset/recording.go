@@ -85,12 +85,12 @@ func spokenDigit(name string) (digit, who string, ok bool) {
 	return parts[0], parts[1], true
 }
 
-// beside opens a recording that a line of a file names, in the file's folder or below it.
-func (s *scanner) beside(path string) (*Recording, error) {
+// beside is the path of a file that a line's key names, in the line's file's folder or below it.
+func (s *scanner) beside(key, path string) (string, error) {
 	if !filepath.IsLocal(filepath.FromSlash(path)) {
-		return nil, fmt.Errorf("audio is %.80q, want a path within the file's own folder", path)
+		return "", fmt.Errorf("%s is %.80q, want a path within the file's own folder", key, path)
 	}
-	return OpenRecording(filepath.Join(filepath.Dir(s.name), filepath.FromSlash(path)))
+	return filepath.Join(filepath.Dir(s.name), filepath.FromSlash(path)), nil
 }
 
 // checkTranscript refuses what is no text of what is said in a recording.

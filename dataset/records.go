@@ -103,11 +103,11 @@ func (s *scanner) parseJSON(line []byte) (labelled, error) {
 		return labelled{}, err
 	}
 	if s.want && !s.columns.named() && len(value(s.columns.label())) == 0 && asks(value) {
-		return parseDocument(value)
+		return s.document(value)
 	}
 	var l labelled
 	if !s.want && !s.columns.named() && (len(value("words")) > 0 || len(value("lines")) > 0) {
-		return parseDocument(value)
+		return s.document(value)
 	}
 	if prompts(value, s.columns.text()) && len(value(s.columns.label())) == 0 {
 		return parsePrompt(value)
@@ -125,7 +125,10 @@ func (s *scanner) parseJSON(line []byte) (labelled, error) {
 		if json.Unmarshal(sound, &path) != nil {
 			return l, errors.New(`"audio" must be a string, the path of a recording`)
 		}
-		if l.Recording, err = s.beside(path); err != nil {
+		if path, err = s.beside("audio", path); err == nil {
+			l.Recording, err = OpenRecording(path)
+		}
+		if err != nil {
 			return l, err
 		}
 		if len(value(s.columns.label())) == 0 && len(value("labels")) == 0 && len(text) > 0 && string(text) != "null" {

@@ -3,7 +3,9 @@ package dataset
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
+	"path/filepath"
 )
 
 // line is a line of a data file: a text with its label, or a document with a question.
@@ -17,6 +19,7 @@ type line struct {
 	Answers  []string    `json:"answers,omitempty"`
 	Asked    []asked     `json:"questions,omitempty"`
 	Pixels   []float32   `json:"pixels,omitempty"`
+	Image    string      `json:"image,omitempty"`
 	Source   string      `json:"source,omitempty"`
 	User     string      `json:"user,omitempty"`
 	Provider string      `json:"provider,omitempty"`
@@ -30,7 +33,8 @@ type asked struct {
 }
 
 // WriteJSONLines writes a set as a data file, what Load reads: an example a line, but
-// questions that follow each other and share a document, and its words' memory, in one.
+// questions that follow each other and share a document, and its words' memory, in one. Pages have
+// files in its folder or below it.
 func WriteJSONLines(path string, set *Set) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -48,6 +52,12 @@ func WriteJSONLines(path string, set *Set) (err error) {
 		l := line{Source: ex.Source, User: ex.User, Provider: ex.Provider}
 		if ex.Question != "" {
 			l.Words, l.Boxes, l.Question, l.Key, l.Answers, l.Pixels = ex.Words, ex.Boxes, ex.Question, ex.Key, ex.Answers, ex.Pixels
+			if ex.Image != nil {
+				if l.Image, err = filepath.Rel(filepath.Dir(path), ex.Image.file); err != nil || ex.Image.file == "" || !filepath.IsLocal(l.Image) {
+					return fmt.Errorf("%s: the page of document %d has the file %q, want one in its folder", path, at+1, ex.Image.file)
+				}
+				l.Image = filepath.ToSlash(l.Image)
+			}
 			for at+1 < len(set.Examples) && len(l.Asked) < MaxQuestions-1 && ex.sharesDocument(set.Examples[at+1]) {
 				if len(l.Asked) == 0 {
 					l.Question, l.Key, l.Answers, l.Asked = "", "", nil, []asked{{ex.Question, ex.Key, ex.Answers}}
@@ -69,6 +79,6 @@ func WriteJSONLines(path string, set *Set) (err error) {
 // memory, of the same user.
 func (e Example) sharesDocument(o Example) bool {
 	same := len(e.Words) > 0 && len(e.Words) == len(o.Words) && &e.Words[0] == &o.Words[0]
-	return same && o.Question != "" && len(e.Pixels) == 0 && len(o.Pixels) == 0 &&
+	return same && o.Question != "" && len(e.Pixels) == 0 && len(o.Pixels) == 0 && e.Image == o.Image &&
 		e.User == o.User && e.Provider == o.Provider && e.Source == o.Source
 }

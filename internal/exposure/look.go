@@ -105,7 +105,8 @@ func (s *Subject) Look(ctx context.Context, p *People, want Wanted) (l *Looks, e
 	var red []dataset.Example
 	var at []int
 	for i, e := range p.Examples {
-		l.HadPictures = l.HadPictures || len(e.Pixels) > 0 && s.Checkpoint.Base.Config.T5.Patch > 0
+		page := s.Checkpoint.Base.Config.T5
+		l.HadPictures = l.HadPictures || len(e.Pixels) > 0 && page.Patch > 0 || e.Image != nil && page.Visual.On()
 		if len(e.Answers) == 0 {
 			continue
 		}

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/starling-fl/starling/dataset"
 )
 
 // Hash tells what is read at path from what was, or will be: the hash of a file, or of
 // a folder of images or recordings their labels and hashes in order; of a file that names
-// recordings beside it theirs, too; with the columns where they are not the default ones.
+// recordings or pages beside it theirs, too; with the columns where they are not the default ones.
 func Hash(path string, columns dataset.Columns, of *dataset.Set) (_ string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -30,7 +31,7 @@ func Hash(path string, columns dataset.Columns, of *dataset.Set) (_ string, err 
 			return "", err
 		}
 	}
-	if at.IsDir() || of != nil && len(of.Examples) > 0 && of.Examples[0].Recording != nil {
+	if at.IsDir() || of != nil && slices.ContainsFunc(of.Examples, namesFile) {
 		for _, e := range of.Examples {
 			label := ""
 			if len(of.Labels) > 0 {
@@ -45,10 +46,18 @@ func Hash(path string, columns dataset.Columns, of *dataset.Set) (_ string, err 
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// identity tells an example of a folder from others.
+// namesFile says whether an example has a file beside the one that it stands in.
+func namesFile(e dataset.Example) bool {
+	return e.Recording != nil || e.Image != nil && e.Image.File() != ""
+}
+
+// identity tells an example of a folder from others; nil where a line names no file.
 func identity(e *dataset.Example) []byte {
-	if e.Recording != nil {
+	switch {
+	case e.Recording != nil:
 		return e.Recording.Identity()
+	case e.Image != nil:
+		return e.Image.Identity()
 	}
-	return e.Image.Identity()
+	return nil
 }

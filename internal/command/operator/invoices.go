@@ -22,7 +22,8 @@ type invoicesReport struct {
 func newInvoicesCmd(a *command.App) *cobra.Command {
 	var cfg dataset.InvoiceConfig
 	var out string
-	var questions, identifiers bool
+	var questions bool
+	var documents dataset.DocumentConfig
 	cmd := &cobra.Command{
 		Use:   "invoices --out DIR",
 		Short: "Write generated invoices as data files, one a client, to try things with",
@@ -30,7 +31,8 @@ func newInvoicesCmd(a *command.App) *cobra.Command {
 a client. Providers are never shared between clients or splits, so the files
 stand for devices that hold different private data. With --questions they are
 documents as a scanner reads them, words with boxes, each with a question and its
-answer, for task answer and the embedded base for documents.`,
+answer, for task answer and the embedded base for documents; with --pages beside
+pictures of their pages, for a base that looks at them.`,
 		Example: "  starling invoices --out data --clients 4\n  starling invoices --out data --split test --clients 40 --per-client 8",
 		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -38,11 +40,12 @@ answer, for task answer and the embedded base for documents.`,
 				return command.Usagef("--out is required: the folder to write to")
 			}
 			if questions {
-				return writeQuestions(a, dataset.DocumentConfig{Seed: cfg.Seed, Split: cfg.Split, Clients: cfg.Clients, PerClient: cfg.PerClient,
-					Providers: cfg.Providers, Identifiers: identifiers}, out)
+				d := &documents
+				d.Seed, d.Split, d.Clients, d.PerClient, d.Providers = cfg.Seed, cfg.Split, cfg.Clients, cfg.PerClient, cfg.Providers
+				return writeQuestions(a, *d, out)
 			}
-			if identifiers {
-				return command.Usagef("--identifiers needs --questions: texts with labels have none")
+			if documents != (dataset.DocumentConfig{}) {
+				return command.Usagef("--identifiers, --pages, --ocr-noise and --unnamed need --questions: texts with labels have none")
 			}
 			set, err := dataset.Invoices(cfg)
 			if err != nil {
@@ -58,7 +61,10 @@ answer, for task answer and the embedded base for documents.`,
 	cmd.Flags().IntVar(&cfg.PerClient, "per-client", fleetdata.InvoicesPerClient, "documents of a client")
 	cmd.Flags().IntVar(&cfg.Providers, "providers", 0, "providers that bill one client (0: 6, with --questions 4)")
 	cmd.Flags().BoolVar(&questions, "questions", false, "documents with questions instead of texts with labels")
-	cmd.Flags().BoolVar(&identifiers, "identifiers", false, "with --questions: providers have a tax number and a registration id, in half of their documents")
+	cmd.Flags().BoolVar(&documents.Pages, "pages", false, "with --questions: pictures of the pages, with the provider's logo, in the folder pages")
+	cmd.Flags().Float64Var(&documents.Noise, "ocr-noise", 0, "with --questions: share of letters and digits that are read as others; pictures and answers have what is printed")
+	cmd.Flags().BoolVar(&documents.Unnamed, "unnamed", false, "with --questions: the sender's name is printed nowhere: its logo alone tells it")
+	cmd.Flags().BoolVar(&documents.Identifiers, "identifiers", false, "with --questions: providers have a tax number and a registration id, in half of their documents")
 	return cmd
 }
 
@@ -67,7 +73,32 @@ func writeQuestions(a *command.App, cfg dataset.DocumentConfig, out string) erro
 	if err != nil {
 		return command.Usage(err)
 	}
+	if cfg.Pages {
+		if err := writePages(set, out); err != nil {
+			return err
+		}
+	}
 	return writeInvoices(a, set, cfg.PerClient, dataset.DocumentsVersion, out)
+}
+
+// writePages writes the documents' pictures below a folder, from which they then are.
+func writePages(set *dataset.Set, out string) error {
+	folder := filepath.Join(out, "pages")
+	if err := command.EnsureDir(folder); err != nil {
+		return err
+	}
+	for i := range set.Examples {
+		e := &set.Examples[i]
+		path := filepath.Join(folder, fmt.Sprintf("%s-%05d.png", e.User, i))
+		err := dataset.WritePNG(path, e.Image)
+		if err == nil {
+			e.Image, err = dataset.OpenImage(path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func writeInvoices(a *command.App, set *dataset.Set, perClient int, generator, out string) error {

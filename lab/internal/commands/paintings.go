@@ -2,9 +2,6 @@ package commands
 
 import (
 	"fmt"
-	"image"
-	"image/color"
-	"image/png"
 	"io"
 	"os"
 	"path/filepath"
@@ -69,31 +66,9 @@ func writePaintings(out string, set *dataset.Set) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if err := writePNG(path, e.Image); err != nil {
+		if err := dataset.WritePNG(path, e.Image); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func writePNG(path string, m *dataset.Image) (err error) {
-	n := m.Width * m.Height
-	picture := image.NewRGBA(image.Rect(0, 0, m.Width, m.Height))
-	for i := range n {
-		at := func(c int) uint8 { return uint8(255*m.Pixels[c*n+i] + 0.5) }
-		picture.SetRGBA(i%m.Width, i/m.Width, color.RGBA{at(0), at(1), at(2), 255})
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if e := f.Close(); err == nil {
-			err = e
-		}
-	}()
-	if err := png.Encode(f, picture); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }
