@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// PValue is the greatest probability with which somebody who guesses for r of m
-// canaries, each in or out by a fair coin, has v or more of them right if the job is
-// (epsilon, delta) private (Steinke, Nasr, Jagielski 2023, theorem 5.2 and appendix D):
+// PValue is the largest probability of having v or more of r guesses right, among m canaries that
+// are each in or out by a fair coin, if the job is (epsilon, delta) private (Steinke, Nasr,
+// Jagielski 2023, theorem 5.2 and appendix D):
 //
 //	P[W >= v] + 2*m*delta*max_i P[v > W >= v-i]/i,  W ~ Bin(r, 1/(1+exp(-epsilon))).
 //
@@ -52,8 +52,8 @@ func binomial(n int, hit, miss float64) []float64 {
 // maxEpsilon is beyond what any number of canaries can show.
 const maxEpsilon = 64
 
-// LowerBound is an epsilon that the job does not keep at this delta: it is above the
-// true one with probability at most level. v of r guesses among m canaries were right.
+// LowerBound returns an epsilon that the job, at this delta, does not keep: it exceeds the true one
+// with probability at most level. v of r guesses among m canaries were right.
 func LowerBound(m, r, v int, delta, level float64) (float64, error) {
 	switch {
 	case v < 0 || v > r || r > m || m < 1:

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 )
 
-// Bound is what guesses about canaries that are somebody's documents come to.
+// Bound is the result of guessing about canaries that are somebody's documents.
 type Bound struct {
 	Canaries   int       `json:"canaries"`
 	Confidence float64   `json:"confidence"`
@@ -16,10 +16,10 @@ type Bound struct {
 	Guesses    []Guesses `json:"guesses"`
 }
 
-// Documents bounds the epsilon of one training run from below by real members: each of them was
-// in by a fair coin of its own, thrown before the run (Steinke, Nasr, Jagielski 2023), and a
-// score that does not look at the coins says how likely it was in. Equal scores are taken in a
-// random order. The bound is above the truth with probability at most level.
+// Documents bounds the epsilon of one training run from below by real members. Each of them was in
+// by a fair coin of its own, flipped before the run (Steinke, Nasr, Jagielski 2023), and has a
+// score, computed without the coins, of how likely it was in. Equal scores are taken in a random
+// order. The bound exceeds the truth with probability at most level.
 func Documents(name string, scores []float64, in []bool, delta, level float64, seed uint64) (b Bound, err error) {
 	n := usable(len(scores))
 	if n == 0 || len(in) != len(scores) {

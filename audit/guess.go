@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Guesses are what one way of looking at the run came to: so many of the highest
-// scores guessed in, so many of the lowest out, and how many were right.
+// Guesses are the result of one way of scoring the run: how many of the highest scores were guessed
+// in, how many of the lowest out, and how many were right.
 type Guesses struct {
 	Score   string  `json:"score"` // the way of looking, see Scores
 	In      int     `json:"in"`

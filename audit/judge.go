@@ -2,7 +2,7 @@ package audit
 
 import "github.com/starling-fl/starling/dp"
 
-// The ways of looking at a pass.
+// The ways in which a pass is scored.
 const (
 	ScoreReleases = "releases"   // inner products with every released sum
 	ScoreClip     = "clip norms" // what the clip norms say of the clipping counts

@@ -21,7 +21,7 @@ type outcome struct {
 	released  bool    // else it was charged, and nothing was released
 	noiseOnly bool    // what was released holds no sum
 	members   []int   // whose vectors are in the sum
-	sizes     []int   // of the shards, larger ones first; nil where none were cut
+	sizes     []int   // of the shards, larger ones first; nil if none were cut
 	parts     [][]int // the members in the sum, by shard of the cut; nil for a shard of which nothing is
 }
 

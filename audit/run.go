@@ -53,29 +53,29 @@ type Config struct {
 	Progress func(pass Pass, round, of int)
 }
 
-// Pass is one run of the job: the two look for different things, and canaries that
-// serve one hide the other.
+// Pass is one run of the job. There are two because they look for different things, and canaries
+// for one would hide the other.
 type Pass string
 
 // The passes of an audit.
 const (
-	// PassUpdates has canaries that all contribute, of which those out contribute
-	// nothing: what is released shows who was in.
+	// PassUpdates has canaries that all take part, of which those that are out contribute zeros:
+	// what is released shows who was in.
 	PassUpdates Pass = "updates"
-	// PassPresence has a few canaries that come and go, of which those out are not
-	// there: what happens to the rounds shows who was in. They vanish behind the cut.
+	// PassPresence has a few canaries that come and go: those that are out are absent, and drop out
+	// after the cut. What happens to the rounds shows who was in.
 	PassPresence Pass = "presence"
 )
 
-// Result is what an audit found.
+// Result is the outcome of an audit.
 type Result struct {
 	Canaries   int     `json:"canaries"`
 	Confidence float64 `json:"confidence"`
-	// Epsilon is the lower bound: the job does not keep less than this at Delta, but
-	// with probability 1-Confidence.
+	// Epsilon is the lower bound: with the probability Confidence the job keeps no smaller epsilon
+	// at its delta.
 	Epsilon float64 `json:"epsilon_lower"`
-	// Most is what the bound would be if every guess were right: with these canaries
-	// no flaw shows more.
+	// Most is what the bound would be if every guess were right: with these canaries no flaw can
+	// show more.
 	Most    float64      `json:"epsilon_most"`
 	Best    Guesses      `json:"best"`
 	Ledger  dp.Guarantee `json:"ledger"`
@@ -84,7 +84,7 @@ type Result struct {
 	Seconds float64      `json:"seconds"`
 }
 
-// PassResult is one run of the job, and every way in which it was looked at.
+// PassResult is one run of the job, and every way in which it was scored.
 type PassResult struct {
 	Pass     Pass      `json:"pass"`
 	Canaries int       `json:"canaries"`
@@ -294,7 +294,7 @@ func (r *run) there(a Attendance) ([]bool, int, error) {
 	return online, count, nil
 }
 
-// absent tells whether a member is a canary that is out, in the pass in which that
+// absent reports whether a member is a canary that is out, in the pass in which that
 // is not to be there.
 func (r *run) absent(member int) bool {
 	return r.pass == PassPresence && member < len(r.in) && !r.in[member]
@@ -422,7 +422,7 @@ func (r *run) shard(d *coordinator.Draw, members []int, talk []int8) ([]int64, e
 	return sum, nil
 }
 
-// slot is the coordinate of a canary in a round, its own. Where there are fewer
+// slot is the coordinate of a canary in a round, its own. If there are fewer
 // values than canaries those with larger slots contribute nothing: others each round.
 func (r *run) slot(canary int, d *coordinator.Draw) int {
 	n := uint64(len(r.in))
@@ -442,7 +442,7 @@ func (r *run) noiseOf(d *coordinator.Draw) float64 {
 	others := r.core.Job().Cohort.SamplingRate * float64(len(r.in)) / 2
 	variance := d.Variance().Float()
 	if own := d.Own(); own != (dp.Variance{}) {
-		variance = own.Float() * max(float64(r.core.Own().Most), r.core.Job().ExpectedCohort())
+		variance = own.Float() * max(float64(r.core.Own().Max), r.core.Job().ExpectedCohort())
 	}
 	return math.Sqrt(spacing*spacing*variance + others*rounding)
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Attendance is how a fleet comes and goes in one round.
+// Attendance is the availability of a fleet in one round.
 type Attendance struct {
 	Online  float64 // share of the enrolled that is there before the draw, each by itself
 	Dropout float64 // share of the drawn that vanishes behind the cut, each by itself
@@ -18,9 +18,8 @@ type Attendance struct {
 // maxTrace bounds the rounds of a trace.
 const maxTrace = 1 << 20
 
-// ReadTrace reads a fleet's attendance, round by round: CSV of the columns online and
-// dropout, each in 0..1, and a head that names them. A job with more rounds begins
-// again at its first line.
+// ReadTrace reads a fleet's attendance, round by round: CSV with a header and the columns online
+// and dropout, each in 0..1. A job with more rounds starts over at the first line.
 func ReadTrace(r io.Reader) ([]Attendance, error) {
 	c := csv.NewReader(r)
 	c.Comment, c.FieldsPerRecord, c.ReuseRecord = '#', 2, true

@@ -9,9 +9,8 @@ import (
 	"github.com/starling-fl/starling/internal/wire"
 )
 
-// About is what the job is, for somebody who thinks about joining: it does not
-// change while the job runs. The guarantees are what the job comes to when all
-// its rounds are made, not what has been spent so far.
+// About describes the job to somebody who considers joining it. It does not change while the job
+// runs: the guarantees are those of all its rounds, not what has been spent so far.
 type About struct {
 	Job    string   `json:"job"`
 	ID     string   `json:"id"`   // TaskID in hexadecimal: a name may be shared, or shown otherwise
@@ -24,7 +23,7 @@ type About struct {
 	Private bool `json:"private"`
 	// Protects is whose presence the noise hides: "device" or "provider".
 	Protects string `json:"protects"`
-	// Providers is how many providers a device may hold; 0 where devices are
+	// Providers is how many providers a device may hold; 0 if devices are
 	// protected.
 	Providers int `json:"providers,omitempty"`
 	// SimulatedPopulation is the number of devices whose noise is simulated; 0
@@ -42,21 +41,21 @@ type About struct {
 	BaseBytes uint64 `json:"base_bytes"`
 	// Round is what a device moves and does in a round.
 	Round RoundSize `json:"round"`
-	// Full tells that a page needs the full build of its program: for shares that are sealed
-	// with the post-quantum hybrid, and for bases and tokenizers but the commonest.
+	// Full reports that a page needs the full build of its program: for shares that are sealed with
+	// the post-quantum hybrid, and for all but the most common bases and tokenizers.
 	Full bool `json:"full,omitempty"`
-	// Sound is what the base hears of a recording; nil where the job has none.
+	// Sound is what the base hears of a recording; nil if the job has none.
 	Sound *Sound `json:"sound,omitempty"`
 	// Sample is the name of a public file to try, at /v1/sample; empty: there is none.
 	Sample string `json:"sample,omitempty"`
-	// Protocol names what this coordinator speaks: a page of another is too old.
+	// Protocol names the coordinator's version of the protocol: a page with another one is too old.
 	Protocol string `json:"protocol"`
-	// NeedsSecret tells that a join token is needed: the address is not enough.
+	// NeedsSecret reports that a join token is needed: the address is not enough.
 	NeedsSecret bool `json:"needs_secret"`
 }
 
-// RoundSize is what a device moves and does in a round of the greatest rank, the dearest. The
-// turns of secure aggregation come on top, some kilobytes.
+// RoundSize is what a device transfers and computes in a round of the largest rank, the costliest.
+// The turns of secure aggregation add some kilobytes.
 type RoundSize struct {
 	Batch  int    `json:"batch"`            // examples of a step
 	Steps  int    `json:"steps"`            // at most, where the job counts epochs; batches that are scored are steps, too
@@ -79,8 +78,8 @@ type OfferedProgram struct {
 	Size   uint64 `json:"size"`
 }
 
-// Programs are the training programs of the greatest rank, a host each, for a device that
-// wants to know what a round takes before it joins. They are compiled once.
+// Programs lists the training programs of the largest rank, one per host, for a device that wants
+// to know what a round takes before it joins. They are compiled once.
 func (c *Coordinator) Programs() ([]OfferedProgram, error) {
 	programs, err := c.programs.at(slices.Max(c.t.ranks()))
 	list := []OfferedProgram{}
@@ -90,15 +89,15 @@ func (c *Coordinator) Programs() ([]OfferedProgram, error) {
 	return list, err
 }
 
-// Sound says what a base hears of a recording: what is beyond Samples is cut, and of what is
-// shorter than Least nothing is learnt.
+// Sound describes the recordings that a base takes: what is beyond Samples is cut off, and nothing
+// is learnt from a recording shorter than Least.
 type Sound struct {
 	Rate    int `json:"rate"`    // samples a second
 	Samples int `json:"samples"` // that a row has room for
 	Least   int `json:"least"`   // samples of one frame
 }
 
-// About computes what the job is. The guarantees take a moment.
+// About computes the description of the job. Its guarantees take a moment.
 func (c *Coordinator) About() (About, error) {
 	j := c.t.job
 	a := About{
@@ -123,13 +122,13 @@ func (c *Coordinator) About() (About, error) {
 	return a, err
 }
 
-// heavy says whether the job asks for what a page's light build leaves out.
+// heavy reports whether the job asks for what a page's light build leaves out.
 func (t *terms) heavy() bool {
 	return t.job.Shard.Hybrid || t.base.Heavy() || t.job.Training.HeldOut > 0
 }
 
-// Announced is the job as devices that enrol are told it, for one that wants to try it
-// before: it does not change.
+// Announced is the job as it is announced to devices that enrol, for those who want to try it
+// before. It does not change.
 func (c *Coordinator) Announced() []byte { return bytes.Clone(c.jobBytes) }
 
 // promise is what all rounds come to at the rank that costs the most.

@@ -129,7 +129,7 @@ func (a *accounts) at(n int) (dp.Guarantees, error) {
 	return p.Guarantees, p.err
 }
 
-// allow says whether a round may follow those spent.
+// allow reports whether a round may follow those spent.
 func (a *accounts) allow(spent []dp.Event, next dp.Event) error {
 	n := len(spent) + 1
 	if limit := a.t.draws(); a.t.sampled() && n > limit {
@@ -162,7 +162,7 @@ func (a *accounts) allow(spent []dp.Event, next dp.Event) error {
 	return nil
 }
 
-// another says whether any round of the job may follow those spent, whatever it draws: of
+// another reports whether any round of the job may follow those spent, whatever it draws: of
 // a ledger of the job's own events that is a count, of another one the cheapest is asked.
 func (a *accounts) another(spent []dp.Event, id uint64) error {
 	next := a.costly
@@ -196,7 +196,7 @@ func (t *terms) guarantees(events []dp.Event) (dp.Guarantees, error) {
 		return &v
 	}
 	g.Delivered = compose(dp.Epsilon)
-	if t.job.Twofold() {
+	if t.job.VisibleDiffers() {
 		g.Visible = compose(dp.VisibleEpsilon)
 	}
 	if t.job.Simulated() {

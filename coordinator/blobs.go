@@ -81,8 +81,8 @@ func (b *blobs) get(name [32]byte) (data Blob, kept monitor.Part) {
 	return b.data[name], b.kept[name]
 }
 
-// Blob returns what a SHA-256 names, or nil: the base, a program, or a
-// slice of the last rounds; and what it is for.
+// Blob returns the bytes with the given SHA-256 and what they are part of, or nil: the base, a
+// program, or a slice of the last rounds.
 func (c *Coordinator) Blob(name [32]byte) (data Blob, part monitor.Part) {
 	if data, part = c.blobs.get(name); part == monitor.PartNone {
 		part = monitor.PartSlices

@@ -13,15 +13,14 @@ import (
 	"github.com/starling-fl/starling/secagg"
 )
 
-// Evaluator measures a released adapter on public data: never on devices'.
+// Evaluator measures a released adapter on public data, never on devices' data.
 type Evaluator interface {
 	// Evaluate returns a score for each of the ranks, in their order. Rank 0 is the
 	// head alone.
 	Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]metric.Score, error)
 }
 
-// Compile makes the training step's program for one rank and one host ("wazero"
-// or "v8").
+// Compile compiles the training step's program for one rank and one host ("wazero" or "v8").
 type Compile func(spec program.Spec) ([]byte, error)
 
 // Config is what a coordinator needs beside the job.
@@ -35,14 +34,14 @@ type Config struct {
 	// coordinator: a model's name on a hub and its commit, or an embedded base's name alone.
 	// Empty: nowhere.
 	BaseName, BaseRevision string
-	// Sources say where another owner has base and start from, in whatever form the caller
-	// writes it; they are kept in the store, and store.ReadSources has them. May be empty.
+	// Sources says where another owner can get base and start from, in whatever form the caller
+	// writes it. It is kept in the store, where store.ReadSources finds it. May be empty.
 	Sources string
-	// Elsewhere describes the last release that is known beside Dir's own; nil: none is. A store
-	// that is older than that has forgotten rounds.
+	// Elsewhere describes the last release known from another place than Dir; nil: none is known. A
+	// store that is older than that release has forgotten rounds, and is refused.
 	Elsewhere *model.CheckpointInfo
-	// Released is called, from one goroutine at a time, when a release lies in the folder dir,
-	// and must return soon. May be nil.
+	// Released is called, from one goroutine at a time, when a release has been written to the
+	// folder dir. It must return soon. May be nil.
 	Released func(version int, dir string)
 	// Start is what the first round begins with, made elsewhere over the same base;
 	// nil: a fresh adapter.
@@ -62,27 +61,27 @@ type Config struct {
 	// it, results are marked not private and have no epsilon. At least 16 bytes;
 	// nil takes crypto/rand.
 	Seed []byte
-	// Patient waits ever longer, up to an hour, where Cohort.MaxAbandoned rounds in a
-	// row released nothing, in place of ending the job.
+	// Patient waits ever longer, up to an hour, if Cohort.MaxAbandoned rounds in a row released
+	// nothing, instead of ending the job.
 	Patient bool
-	// DespiteDropout goes on where the job was paused because more devices drop out than
-	// cohort.dropout declares, and counts anew. No epsilon was computed for that.
+	// DespiteDropout continues a job that was paused because more devices drop out than
+	// cohort.dropout declares, and starts counting anew. No epsilon was computed for that case.
 	DespiteDropout bool
 	// EnrolmentsOfAddress bounds the new devices, and the failed attempts, of one
 	// address in an hour. 0 is 256, and none for this machine's own.
 	EnrolmentsOfAddress int
 	// Cosign asks a witness to sign a head of the log of enrolled keys, and returns its
-	// signature lines; prove says how the log goes on from what the witness knows. nil: there
+	// signature lines; prove says how the log continues from what the witness knows. nil: there
 	// is no witness. It is called before each round's plan and must return soon.
 	Cosign func(ctx context.Context, head log.Head, signed []byte, prove func(from int64) ([]log.Hash, error)) ([]byte, error)
-	// Traces are told of each round; nil: nobody is.
+	// Traces exports a trace of each round; nil: none.
 	Traces *spans.Exporter
-	// Host is the fleet, where the job shares it with others; nil: the job has a fleet of its
-	// own, which its store holds.
+	// Host is the fleet that the job shares with other jobs; nil: the job has a fleet of its own,
+	// in its store.
 	Host Host
-	// SumMasks does what Masks.Sum does in another process, for shards of a round to be
-	// unmasked by several. It fails where there is none, and returns when ctx is done; what
-	// comes late is done here. nil: all is done here.
+	// SumMasks computes Masks.Sum in another process, so that several processes share the work of
+	// unmasking. It fails if there is no other, and returns when ctx is done; a late answer is
+	// ignored and the sum computed here. nil: all sums are computed here.
 	SumMasks func(ctx context.Context, m *secagg.Masks) ([]uint32, error)
 	// Hosts are the code shapes of the training step's programs that assignments
 	// offer; nil is program.Hosts, all of them. Empty but not nil offers none: devices must

@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// Conn carries a device's frames, over whatever they travel: package server's are
-// WebSockets. One goroutine reads while another writes and pings; CloseNow is
-// called from any, and ends what waits.
+// Conn carries a device's frames over any transport: package server's are WebSockets. One goroutine
+// reads while another writes and pings; CloseNow may be called from any, and ends both.
 type Conn interface {
-	// Read returns the next frame, of at most MostBytes of its first byte: one that is
-	// longer is ErrTooLong, one that is not binary ErrNotBinary, and nothing can be read
-	// after them. The frame's bytes hold until the next Read.
+	// Read returns the next frame, of at most MaxFrame(first byte) bytes. A longer one is
+	// ErrTooLong, one that is not binary ErrNotBinary; after either nothing can be read any more.
+	// The frame's bytes are valid until the next Read.
 	Read() ([]byte, error)
-	// Write returns when the frame is on its way, or, about half a minute after the
-	// peer took nothing more, with an error.
+	// Write returns when the frame is on its way, or with an error about half a minute after the
+	// peer stopped reading.
 	Write(frame []byte) error
-	// Ping asks whether the peer lives. Its answer is read by who calls Read.
+	// Ping asks whether the peer is alive. The answer is read by whoever calls Read.
 	Ping() error
-	// Answered is when the last answer came; long ago where none has.
+	// Answered is the time of the last answer to a Ping; long ago if there was none.
 	Answered() time.Time
-	// Close says goodbye, as to someone who was refused or not; CloseNow does not.
+	// Close ends the connection with a closing handshake; refused says whether the device was
+	// turned away. CloseNow just closes it.
 	Close(refused bool)
 	CloseNow()
-	// Peer is who is at the other end. It does not change.
+	// Peer describes the other end. It does not change.
 	Peer() Peer
 }
 
-// Peer is what is known of the other end of a connection before it says anything.
+// Peer is what is known about the other end of a connection before it sends anything.
 type Peer struct {
 	Address string // "host:port": of one host so many may enrol in an hour
 	// Export derives keying material from the connection's TLS (RFC 5705, RFC 8446
-	// section 7.5), to which a device's signature is bound; nil where there is no TLS,
+	// section 7.5), to which a device's signature is bound; nil if there is no TLS,
 	// or a proxy ends it.
 	Export func(label string, context []byte, length int) ([]byte, error)
 	// Counted says that the bytes of the connection are counted in Traffic as they
@@ -42,19 +42,18 @@ type Peer struct {
 	Request string
 }
 
-// Of connections.
+// Errors of connections.
 var (
 	// ErrNotBinary is what Conn.Read returns for a frame of text.
 	ErrNotBinary = errors.New("text frames are not understood")
-	// ErrTooLong is what it returns for a frame beyond MostBytes.
+	// ErrTooLong is what it returns for a frame beyond MaxFrame.
 	ErrTooLong = errors.New("the frame is longer than any of its kind in this job")
-	// ErrFull is what Attend returns without having made a connection.
+	// ErrFull is what Attend returns if it made no connection.
 	ErrFull = errors.New("the coordinator is closing or has too many connections")
 )
 
-// Attend begins one device's session on the connection that open makes, and does not wait
-// for its end; where there is no room open is not called. What it returns besides ErrFull is
-// open's error.
+// Attend starts one device's session on the connection that open makes, and does not wait for its
+// end. It returns ErrFull without calling open if there is no room, and otherwise open's error.
 func (c *Coordinator) Attend(open func() (Conn, error)) error {
 	if !c.slots.Enter() {
 		return ErrFull
@@ -94,6 +93,6 @@ func (c *Coordinator) unbroken(conn Conn) {
 	}
 }
 
-// LimitSessions sets how many sessions there may be at once, where a process can
-// hold fewer than the job allows. Call it before the first.
+// LimitSessions bounds the number of concurrent sessions, for a process that can hold fewer than
+// the job allows. Call it before the first session.
 func (c *Coordinator) LimitSessions(most int) { c.slots.Limit = min(c.slots.Limit, most) }

@@ -27,7 +27,7 @@ import (
 	"github.com/starling-fl/starling/secagg"
 )
 
-// Why Run ends before the job is done.
+// Errors with which Run ends before the job is done.
 var (
 	// ErrBudget: the next round would pass the privacy budget.
 	ErrBudget = dp.ErrBudget
@@ -146,9 +146,8 @@ type report struct {
 	published time.Time
 }
 
-// New validates the job, opens or makes the store, verifies the ledger and
-// resumes from the last committed round. Every refusal of a job is here; nothing
-// has happened then.
+// New validates the job, opens or creates the store, verifies the ledger and resumes from the last
+// committed round. If the job cannot be run, New returns the error and has changed nothing.
 func New(cfg Config) (*Coordinator, error) {
 	if cfg.Dir == "" {
 		return nil, fmt.Errorf("coordinator: no folder for the state is given")
@@ -202,7 +201,7 @@ func New(cfg Config) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.slots.Limit = c.MostConnections()
+	c.slots.Limit = c.MaxConnections()
 	opt := store.Options{Task: t.job.Name, Job: digest, Terms: kept, NotPrivate: !c.private(), MaxIdentities: most, Delta: t.budget.Delta}
 	if cfg.Host != nil {
 		opt.Hosted, opt.Fence = true, cfg.Host.Fence()
@@ -333,7 +332,7 @@ func (c *Coordinator) resume() error {
 	return c.catchUp()
 }
 
-// private says whether the job promises anything: its noise is drawn, and secret.
+// private reports whether the job promises anything: its noise is drawn, and secret.
 func (c *Coordinator) private() bool { return c.rnd.secret() && !c.t.job.Privacy.None }
 
 // guarantees puts what the ledger comes to into the progress.
@@ -352,9 +351,9 @@ func (c *Coordinator) addDevice(id [32]byte) *fleet.Device {
 	return d
 }
 
-// MostConnections is how many connections the job's devices may hold: one for a
-// session each, and now and then a second one for blobs.
-func (c *Coordinator) MostConnections() int { return 2*c.t.job.Cohort.MaxConnected + 256 }
+// MaxConnections is the number of connections that the job's devices may hold: one for a session
+// each, and now and then a second one for blobs.
+func (c *Coordinator) MaxConnections() int { return 2*c.t.job.Cohort.MaxConnected + 256 }
 
 // sessionToken makes a token that a device shows when it reconnects.
 func sessionToken() []byte {
@@ -363,8 +362,8 @@ func sessionToken() []byte {
 	return b
 }
 
-// Close ends what is left: connections, then the store. Call it after Run has
-// returned, or instead of it.
+// Close ends all connections and closes the store. Call it after Run has returned, or instead of
+// it.
 func (c *Coordinator) Close() error {
 	gone, again := c.slots.Close()
 	if again {
@@ -375,8 +374,8 @@ func (c *Coordinator) Close() error {
 	return c.store.Close()
 }
 
-// Wait blocks until every device session has ended by itself, or ctx is done:
-// after Run it gives devices the time to read their last message.
+// Wait blocks until every device session has ended by itself, or ctx is done: after Run it gives
+// devices the time to read their last message.
 func (c *Coordinator) Wait(ctx context.Context) {
 	select {
 	case <-c.slots.Idle():
@@ -387,11 +386,11 @@ func (c *Coordinator) Wait(ctx context.Context) {
 // Job is the job with every default filled in.
 func (c *Coordinator) Job() Job { return c.t.job }
 
-// Masking says what the job's secure aggregation withstands, for an expected
-// cohort: thresholds and breach probabilities per shard, round and job.
+// Masking describes what the job's secure aggregation withstands, for an expected cohort:
+// thresholds and breach probabilities per shard, round and job.
 func (c *Coordinator) Masking() (secagg.Params, error) { return c.t.job.MaskingParams() }
 
-// maskingFacts are what is logged of it. Where no member of a shard is reckoned to be
+// maskingFacts are what is logged of it. If no member of a shard is reckoned to be
 // corrupted there is nothing to compute, and that is said.
 func maskingFacts(m secagg.Params) []any {
 	facts := []any{"shards", m.Shards, "shard", m.Shard, "threshold", m.Threshold}
@@ -401,8 +400,8 @@ func maskingFacts(m secagg.Params) []any {
 	return append(facts, "log2_breach_shard", m.Breach, "log2_breach_round", m.BreachRound, "log2_breach_job", m.BreachJob)
 }
 
-// Token is what `starling join` is given, for a coordinator that devices reach at
-// baseURL (http://host:port or https://host:port) with the certificate pin.
+// Token is the argument of `starling join` for a coordinator that devices reach at baseURL
+// (http://host:port or https://host:port) with the given certificate pin.
 func (c *Coordinator) Token(baseURL string, pin []byte) string {
 	t := wire.Token{URL: baseURL, Pin: pin, Secret: c.secret, Task: c.task[:]}
 	if m := c.t.contract.Job.Masking; !m.Identified {
@@ -414,13 +413,12 @@ func (c *Coordinator) Token(baseURL string, pin []byte) string {
 // checkpointDir is where the released checkpoint is exported.
 func (c *Coordinator) checkpointDir() string { return filepath.Join(c.cfg.Dir, "checkpoint") }
 
-// Ledger is the privacy ledger, verified.
+// Ledger returns the privacy ledger, verified.
 func (c *Coordinator) Ledger() (store.Ledger, error) { return c.store.Ledger() }
 
-// Fleet opens the operator's hand on the devices; the caller closes it. What it
-// changes is minded before the next round.
+// Fleet opens the operators' view of the devices, through which they invite and ban; the caller
+// closes it. Changes take effect before the next round.
 func (c *Coordinator) Fleet() (*store.Fleet, error) { return store.OpenFleet(c.cfg.Dir) }
 
-// Closing is closed when Close begins to end sessions: what streams to an operator
-// ends with them.
+// Closing is closed when Close begins to end sessions, so that streams to operators end with them.
 func (c *Coordinator) Closing() <-chan struct{} { return c.life.Done() }

@@ -16,10 +16,10 @@ import (
 	"github.com/starling-fl/starling/quant"
 )
 
-// Core is a job's arithmetic: how a round is drawn, and what becomes of the sum
-// of its contributions. It has no I/O, no clock and no goroutine; whoever holds
-// it owns it. A service draws and releases through it, and so does a simulation:
-// with the same seed and the same sums both come to the same adapter.
+// Core is a job's arithmetic: how a round is drawn, and what becomes of the sum of its
+// contributions. It has no I/O, no clock and no goroutine, and is not safe for concurrent use. A
+// service draws and releases through it, and so does a simulation: with the same seed and the same
+// sums both arrive at the same adapter.
 type Core struct {
 	t    *terms
 	rnd  randomness
@@ -35,9 +35,8 @@ type Core struct {
 	indices   map[int][]int      // by rank: places in the optimizer's state
 }
 
-// NewCore validates the job against its base and starts before its first round.
-// seed makes every draw repeatable and the run not private; nil takes
-// crypto/rand.
+// NewCore validates the job against its base and returns its state before the first round. seed
+// makes every draw repeatable, and the run not private; nil uses crypto/rand.
 func NewCore(job Job, base *model.Base, seed []byte) (*Core, error) {
 	if seed != nil && len(seed) < 16 {
 		return nil, fmt.Errorf("coordinator: seed has %d bytes, must have at least 16", len(seed))
@@ -54,8 +53,8 @@ func NewCore(job Job, base *model.Base, seed []byte) (*Core, error) {
 	return c, c.begin(binary.LittleEndian.Uint64(start))
 }
 
-// StartFrom makes an adapter what stands before the first round, in place of the
-// seed's: one that was made elsewhere, over the same base (model.StartFrom).
+// StartFrom begins the job with an adapter that was made elsewhere over the same base, instead of
+// the one from the seed (see model.StartFrom).
 func (c *Core) StartFrom(a *model.Adapter) error {
 	data, err := model.EncodeAdapter(a)
 	if err != nil {
@@ -105,12 +104,14 @@ func (c *Core) restore(version uint64, clip float64, adapter, state []byte) erro
 // Job is the job with every default filled in.
 func (c *Core) Job() Job { return c.t.job }
 
-// Layout of the adapter; Base is the frozen model and its blob's SHA-256.
-func (c *Core) Layout() *model.Layout         { return c.t.layout }
+// Layout is the layout of the adapter.
+func (c *Core) Layout() *model.Layout { return c.t.layout }
+
+// Base returns the frozen model and the SHA-256 of its blob.
 func (c *Core) Base() (*model.Base, [32]byte) { return c.t.base, c.t.baseRef.SHA256 }
 
-// Adapter is a copy of the adapter that is shown, measured and exported: where the job
-// averages its last rounds their mean, else the one that the next round starts from.
+// Adapter returns a copy of the adapter that is shown, measured and exported: the mean of the last
+// rounds if the job averages them, otherwise the one that the next round starts from.
 func (c *Core) Adapter() *model.Adapter {
 	a := c.adapter.Clone()
 	if mean := c.average.Mean(); mean != nil {
@@ -124,25 +125,30 @@ func (c *Core) Adapter() *model.Adapter {
 // Version counts committed rounds.
 func (c *Core) Version() uint64 { return c.version }
 
-// Budget is what all rounds together may cost; NewCore has verified that they do
-// not cost more. NoiseMultiplier is z of that guarantee.
-func (c *Core) Budget() dp.Budget        { return c.t.budget }
+// Budget is what all rounds together may cost. NewCore has verified that they do not cost more.
+func (c *Core) Budget() dp.Budget { return c.t.budget }
+
+// NoiseMultiplier is z of the budget's guarantee.
 func (c *Core) NoiseMultiplier() float64 { return c.t.z }
 
-// Ranks lists the ranks that a round may draw. Units is the expected number of
-// contributions, Denominator what the sum of updates is divided by: the same, times their
-// mean weight. UplinkBits is the width of a masked coordinate on the wire.
-func (c *Core) Ranks() []int         { return c.t.ranks() }
-func (c *Core) Units() float64       { return c.t.units }
-func (c *Core) Denominator() float64 { return c.t.units * c.t.weight() }
-func (c *Core) UplinkBits() int      { return c.t.bits }
+// Ranks lists the ranks that a round may draw.
+func (c *Core) Ranks() []int { return c.t.ranks() }
 
-// ProgramSpec is the training step of a rank for a host.
+// Units is the expected number of contributions to a round.
+func (c *Core) Units() float64 { return c.t.units }
+
+// Denominator is what the sum of updates is divided by: Units times their mean weight.
+func (c *Core) Denominator() float64 { return c.t.units * c.t.weight() }
+
+// UplinkBits is the width of a masked coordinate on the wire.
+func (c *Core) UplinkBits() int { return c.t.bits }
+
+// ProgramSpec describes the training step of a rank for a host.
 func (c *Core) ProgramSpec(rank int, host string) program.Spec {
 	return program.Spec{Job: c.t.job, Base: c.t.base, Rank: rank, Host: host, Compact: c.t.compact}
 }
 
-// Snapshot is everything of a Core that changes from round to round.
+// Snapshot is all state of a Core that changes from round to round.
 type Snapshot struct {
 	Version, NextRound uint64
 	ClipNorm           float64
@@ -159,7 +165,7 @@ func (c *Core) Snapshot() (Snapshot, error) {
 	return Snapshot{c.version, c.nextRound, c.clip, a, c.optimizerState()}, nil
 }
 
-// Restore goes on from a Snapshot of the same job, base and seed.
+// Restore continues from a Snapshot of the same job, base and seed.
 func (c *Core) Restore(s Snapshot) error {
 	if s.NextRound <= s.Version || !(s.ClipNorm > 0) {
 		return fmt.Errorf("coordinator: snapshot of version %d has next round %d and clip norm %v", s.Version, s.NextRound, s.ClipNorm)
@@ -175,7 +181,7 @@ func (c *Core) Restore(s Snapshot) error {
 // returns the numbers of those who are in.
 type Coins func(q float64, rnd io.Reader) (in []int, cert dp.Certificate, err error)
 
-// Draw is a round as it was drawn: before anybody has answered.
+// Draw is a round as it was drawn, before anybody has answered.
 type Draw struct {
 	id       uint64  // of the round; contributions' randomness is keyed by it
 	rank     int     // 0: the head alone
@@ -190,8 +196,8 @@ type Draw struct {
 	fleet    *metric.Fleet
 }
 
-// Draw begins the next round: rank, rotation and cohort, each from
-// its own randomness. It asks no budget.
+// Draw begins the next round: it draws rank, rotation and cohort, each from its own randomness. It
+// does not check the budget.
 func (c *Core) Draw(coins Coins) (*Draw, error) {
 	id := c.nextRound
 	d := &Draw{id: id, clip: c.clip, kept: 1}
@@ -220,35 +226,42 @@ func (c *Core) Draw(coins Coins) (*Draw, error) {
 	return d, nil
 }
 
-// ID is the number of the round, Rank the rank drawn (0: the head alone).
+// ID is the number of the round.
 func (d *Draw) ID() uint64 { return d.id }
-func (d *Draw) Rank() int  { return d.rank }
+
+// Rank is the rank drawn; 0 trains the head alone.
+func (d *Draw) Rank() int { return d.rank }
 
 // Cohort lists the members of the population that are in, ascending.
 func (d *Draw) Cohort() []int { return d.cohort }
 
-// Lattice, Count and Figures make one unit's vector of Size coordinates.
+// Lattice encodes one unit's vector; Count and Figures follow it.
 func (d *Draw) Lattice() *quant.Lattice { return d.vector.Lattice }
-func (d *Draw) Count() dp.CountCode     { return d.vector.Count }
-func (d *Draw) Figures() dp.FigureCode  { return d.vector.Figures }
-func (d *Draw) Size() int               { return d.vector.Size() }
 
-// Fleet is what a released round's devices said of the adapter that it began with; nil: nothing
-// that is more than noise.
+// Count is the code of the clipping bits.
+func (d *Draw) Count() dp.CountCode { return d.vector.Count }
+
+// Figures is the code of the units' figures.
+func (d *Draw) Figures() dp.FigureCode { return d.vector.Figures }
+
+// Size is the number of coordinates of a vector, with those of Count and Figures.
+func (d *Draw) Size() int { return d.vector.Size() }
+
+// Fleet is what the devices of a released round reported about the adapter that it began with; nil
+// if nothing stands out from the noise.
 func (d *Draw) Fleet() *metric.Fleet { return d.fleet }
 
-// Rotation is the seed of the lattice's rotation.
+// Rotation is the public seed of the lattice's rotation.
 func (d *Draw) Rotation() [32]byte { return d.rotation }
 
 // Event is what the round costs, whether it is released or not.
 func (d *Draw) Event() dp.Event { return d.event }
 
-// Variance is what the round's noise is drawn with.
+// Variance is the variance of the round's noise.
 func (d *Draw) Variance() dp.Variance { return d.event.Sigma2 }
 
-// Slice is what devices start a round of the rank from: the initial adapter, where
-// its seed gives it (message is nil), else the adapter's slice as the job's
-// downlink format rounds it, with the message that says so.
+// Slice is what devices start a round of the rank from, as a message and as the values that the
+// message decodes to. message is nil if they are the initial adapter, which follows from its seed.
 func (c *Core) Slice(rank int) (message []byte, values []float32, err error) {
 	target := c.adapter.Slice(rank)
 	if c.version == 0 && c.t.start == nil {
@@ -261,34 +274,34 @@ func (c *Core) Slice(rank int) (message []byte, values []float32, err error) {
 	return message, values, nil
 }
 
-// Own is what the round's devices add themselves, each drawing [contract.Vector]'s Own;
-// zero: nothing, the noise is all Release's.
+// Own is the noise that the round's devices add themselves, each drawing contract.Vector's Own;
+// zero if all noise is Release's.
 func (c *Core) Own() job.Own { return c.t.own }
 
-// Own is the variance of the noise that each device adds to its vector, zero: none.
+// Own is the variance of the noise that each device adds to its vector; zero for none.
 func (d *Draw) Own() dp.Variance { return d.vector.Own }
 
-// Enough reports whether what so many devices sent may be released: where the noise is
-// theirs, it has to be that of as many as it is counted for.
-func (c *Core) Enough(devices int) bool { return devices >= c.t.own.Least }
+// Enough reports whether the sum of the given number of devices may be released: if the noise is
+// theirs, it must be that of as many devices as it is counted for.
+func (c *Core) Enough(devices int) bool { return devices >= c.t.own.Min }
 
 // shares is of how many devices' noise a release of so many adds the like.
 func (t *terms) shares(devices int, noiseOnly bool) uint64 {
 	if noiseOnly {
-		return uint64(max(t.own.Most, int(t.own.Honest)))
+		return uint64(max(t.own.Max, int(t.own.Honest)))
 	}
-	return uint64(max(0, t.own.Most-devices))
+	return uint64(max(0, t.own.Max-devices))
 }
 
-// OwnNoise is the source of what devices' own noise comes to in a round whose devices are
-// too many to draw it one by one: for simulations.
+// OwnNoise is a source for the sum of the devices' own noise, for simulations with too many devices
+// to draw it one by one.
 func (c *Core) OwnNoise(d *Draw) io.Reader { return c.rnd.stream("own noise", d.id) }
 
-// Noise is the source of the round's noise, for Release.
+// Noise is the source of the noise that Release adds.
 func (c *Core) Noise(d *Draw) io.Reader { return c.rnd.stream("noise", d.id) }
 
-// Combine adds the exact sums of all of a round's shards up in sum, or what
-// shard.trim leaves of them; nil stands for a shard of which nothing is released.
+// Combine adds the exact sums of a round's shards up in sum, or what shard.trim leaves of them. A
+// nil stands for a shard of which nothing is released.
 func (c *Core) Combine(d *Draw, sum []int64, shards [][]int64) error {
 	trim := c.t.job.Shard.Trim
 	if err := dp.TrimmedSum(sum, shards, trim); err != nil {
@@ -299,12 +312,11 @@ func (c *Core) Combine(d *Draw, sum []int64, shards [][]int64) error {
 	return nil
 }
 
-// Release adds the noise to a round's exact sum, in place, decodes it with the
-// fixed denominator and takes the server optimizer's step. noiseOnly: the cohort
-// was below its floor and the sum is zero. The event is what the ledger is
-// charged; clip is the next round's clip norm, which Commit takes. Where devices added
-// noise themselves, devices says how many are in the sum: noise draws what is missing,
-// which is of another variance in each round.
+// Release adds the noise to a round's exact sum, in place, decodes it with the fixed denominator
+// and takes the server optimizer's step. noiseOnly says that the cohort was below its floor and the
+// sum is zero. The returned event is what the ledger is charged, and clip the next round's clip
+// norm, to be given to Commit. devices is the number of devices in the sum: if they added noise
+// themselves, noise draws only what is missing, which has another variance in each round.
 func (c *Core) Release(d *Draw, sum []int64, devices int, noiseOnly bool, noise dp.Noise) (event dp.Event, clip float64, err error) {
 	spec := d.spec
 	spec.NoiseOnly, spec.Shares = noiseOnly, c.t.shares(devices, noiseOnly)
@@ -321,7 +333,7 @@ func (c *Core) Release(d *Draw, sum []int64, devices int, noiseOnly bool, noise 
 	return event, clip, c.apply(d.rank, mean)
 }
 
-// Commit counts a released round.
+// Commit counts a released round and sets the clip norm of the next.
 func (c *Core) Commit(clip float64) { c.version, c.clip = c.version+1, clip }
 
 // apply takes the optimizer's step on the values of the round's rank.

@@ -7,7 +7,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 )
 
-// dropouts holds what is seen of a sampled fleet against what its job declares
+// dropouts checks what is seen of a sampled fleet against what its job declares
 // (cohort.dropout, shard.corrupt): for more than that the stated guarantee was not
 // computed. Owned by the engine.
 //

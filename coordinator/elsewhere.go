@@ -11,7 +11,7 @@ import (
 )
 
 // Nearly all that unmasking costs is adding masks up, for which no vector needs to be known.
-// So the secrets of all shards are rebuilt here, where shares are held against commitments and
+// So the secrets of all shards are rebuilt here, where shares are checked against commitments and
 // liars are found; masks are added up here or elsewhere, wherever a processor is free; and here
 // they are taken off. An answer is a function of the question alone: one that comes twice, late
 // or from a process that has become somebody else's changes nothing, and needs no lease.

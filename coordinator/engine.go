@@ -65,9 +65,9 @@ func (c *Coordinator) post(ctx context.Context, ev event) bool {
 	}
 }
 
-// Run makes rounds until the job is done (nil), the budget is spent (ErrBudget),
-// too many rounds in a row were abandoned (ErrAbandoned), ctx is done, or the
-// store fails. It tells the devices and returns; call it once.
+// Run makes rounds until the job is done (it returns nil), the budget is spent (ErrBudget), too
+// many rounds in a row were abandoned (ErrAbandoned), ctx is done, or the store fails. It tells the
+// devices before it returns. Call it once.
 func (c *Coordinator) Run(ctx context.Context) error {
 	c.started = time.Now()
 	ctx, deposed := context.WithCancelCause(ctx)

@@ -12,7 +12,7 @@ import (
 )
 
 // measuring is the evaluation that runs beside the rounds; owned by the engine.
-// Where it is slower than the rounds, versions in between are skipped.
+// If it is slower than the rounds, versions in between are skipped.
 type measuring struct {
 	busy bool
 	next *measurement // the latest version that waits

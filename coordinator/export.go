@@ -67,12 +67,12 @@ func (c *Coordinator) exportLast(ctx context.Context, measured []metric.RankAccu
 	return nil
 }
 
-// ErrRolledBack is a store that is older than what was released from its folder.
+// ErrRolledBack is a store that is older than a release made from its folder.
 var ErrRolledBack = errors.New("coordinator: the ledger has forgotten rounds that were released")
 
 // catchUp exports the last checkpoint where a crash came between its commit and
 // its export. A checkpoint of a round that the ledger does not have is what is left of
-// a newer store: to go on from the older one would spend the same budget again.
+// a newer store: to continue from the older one would spend the same budget again.
 func (c *Coordinator) catchUp() error {
 	forgot := func(info model.CheckpointInfo, at string) error {
 		if !c.rnd.secret() || info.Job != c.t.job.Name || info.Version <= int(c.core.version) {

@@ -8,8 +8,8 @@ import (
 	"github.com/starling-fl/starling/dp"
 )
 
-// Forecast is what the job's rounds cost, from the first to the last and beyond what is spent,
-// accounted as the ledger's are shown: each as the costliest that the job can draw.
+// Forecast is the cost of the job's rounds from the first to the last, including those still to
+// come. Each is accounted as the ledger's are, as the costliest that the job can draw.
 type Forecast struct {
 	// Epsilon is what no round may pass, Delta the delta it is at; Bound says of which
 	// guarantee: "simulated" or "delivered".
@@ -27,7 +27,7 @@ type Forecast struct {
 	Points []ForecastPoint `json:"points"`
 }
 
-// ForecastPoint is what so many charged rounds come to.
+// ForecastPoint is the guarantee after a number of charged rounds.
 type ForecastPoint struct {
 	Rounds int `json:"rounds"`
 	dp.Guarantees
@@ -59,9 +59,9 @@ func (f *forecasting) at(t *terms, costly dp.Event, n int) (dp.Guarantees, error
 	return g, nil
 }
 
-// Forecast computes what the rest of the job will cost; nil where no epsilon holds, or where the
-// ledger has rounds of another kind, of which nothing is known in advance. It takes some seconds
-// the first time, and may be called from any goroutine.
+// Forecast computes what the rest of the job will cost. It is nil if no epsilon holds, or if the
+// ledger has rounds of a kind whose cost cannot be predicted. It takes some seconds the first time,
+// and may be called from any goroutine.
 func (c *Coordinator) Forecast() (*Forecast, error) {
 	if !c.private() {
 		return nil, nil

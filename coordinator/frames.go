@@ -28,17 +28,17 @@ func (t *terms) longest() (f frames, err error) {
 	cfg := t.contract.Masking(v)
 	for turn := secagg.TurnAdvertise; turn <= secagg.TurnReveal; turn++ {
 		if turn != secagg.TurnMask {
-			f.turns[turn] = cfg.Longest(turn)
+			f.turns[turn] = cfg.MaxMessage(turn)
 			f.turn = max(f.turn, f.turns[turn]+frameHead)
 		}
 	}
 	// A lower rank's vector may be padded to more than a higher's, never to twice that.
-	f.update = min(2*(cfg.Longest(secagg.TurnMask)+updateOverhead), wire.MaxChunk) + frameHead
+	f.update = min(2*(cfg.MaxMessage(secagg.TurnMask)+updateOverhead), wire.MaxChunk) + frameHead
 	return f, nil
 }
 
-// MostBytes is the longest frame that a device may send whose first byte is kind.
-func (c *Coordinator) MostBytes(kind byte) int {
+// MaxFrame is the largest frame, in bytes, that a device may send whose first byte is kind.
+func (c *Coordinator) MaxFrame(kind byte) int {
 	most := wire.MostBytes(wire.Kind(kind), wire.FromDevice)
 	switch wire.Kind(kind) {
 	case wire.KindTurn:

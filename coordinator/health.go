@@ -15,7 +15,7 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// Check is one thing that a coordinator needs to make rounds.
+// Check is one condition that a coordinator needs in order to make rounds.
 type Check struct {
 	Name   string `json:"name"` // engine, store, disk, clock, rounds or job
 	OK     bool   `json:"ok"`
@@ -66,8 +66,8 @@ func (h *health) round(since time.Time, longest time.Duration) {
 	h.inRound, h.longest = since, longest
 }
 
-// Alive reports whether the engine works: an error where it owes an answer for longer
-// than any of its steps takes. It waits for an answer for a second at most.
+// Alive reports whether the engine works: an error if it has owed an answer for longer than any of
+// its steps takes. It waits for an answer for at most a second.
 func (c *Coordinator) Alive(ctx context.Context) error {
 	if silent := c.unheard(ctx); silent >= stuckAfter {
 		return fmt.Errorf("coordinator: the engine has not answered for %v", silent.Round(time.Second))
@@ -114,8 +114,8 @@ func (c *Coordinator) ask(ctx context.Context, wait time.Duration) (silent time.
 	}
 }
 
-// Checks is whether the coordinator can make rounds, one thing at a time; it is ready
-// where all are OK. What it says is for the operator.
+// Checks lists the conditions for making rounds, for the operator. The coordinator is ready if all
+// are OK.
 func (c *Coordinator) Checks(ctx context.Context) []Check {
 	silent := c.unheard(ctx) // not under the other lock: a disk that hangs keeps nobody from asking
 	h := &c.health

@@ -7,26 +7,27 @@ import (
 	"github.com/starling-fl/starling/dp"
 )
 
-// ErrStopped is why a job ends that somebody stopped: give it as the cause of Run's context.
-// Devices are told that it is over.
+// ErrStopped is the cause to cancel Run's context with when somebody stops the job for good:
+// devices are then told that it is over.
 var ErrStopped = errors.New("coordinator: the job was stopped")
 
-// Host is what a job shares with others over one fleet, as that job sees it: who may enrol,
-// what is held against whom, whose turn it is, and what the fleet may spend. The engine and
-// sessions call it; it must answer soon, and from whichever goroutine.
+// Host is what a job shares with other jobs over one fleet: who may enrol, who is excluded, whose
+// turn it is, and what the fleet may spend. The engine and sessions call it from any goroutine; it
+// must answer soon.
 type Host interface {
-	// Fence is what the fleet's store is written under: who has lost it opens no job either.
+	// Fence is the fencing token of the fleet's store: a process that has lost it opens no job
+	// either.
 	Fence() string
 	// Secret is what a device shows to enrol that was not invited by name.
 	Secret() []byte
 	// SecretsFor are the secrets of invitations with which an identity may show up.
 	SecretsFor(id [32]byte) ([]store.InvitationSecret, error)
 	// Enrol takes an identity into the fleet, where it may be: store.ErrFull, ErrExcluded,
-	// ErrInvitation or ErrPool where it may not.
+	// ErrInvitation or ErrPool if it may not.
 	Enrol(id [32]byte, invitation int64) error
-	// Strike notes that a device misbehaved in a round of this job, and says in how many
-	// rounds of all jobs it has. It is excluded from all where the fault is proven, or that
-	// many are most.
+	// Strike records that a device misbehaved in a round of this job, and returns in how many
+	// rounds of all jobs it has. It is excluded from all jobs if the fault is proven, or if there
+	// are most such rounds.
 	Strike(id [32]byte, round uint64, reason string, proven bool, most int) (strikes int, excluded bool, err error)
 	// What a device calls itself, and that it declined rounds, stand where operators look
 	// for it: with the fleet.
@@ -36,15 +37,15 @@ type Host interface {
 	// forgotten until they come again, "".
 	Excluded() (map[[32]byte]string, error)
 
-	// Turn says whether the job may draw a round now, and why not. ready: it has the devices
-	// for one; a job that has not keeps nobody waiting. A round costs at most what next says.
-	// Who gets no turn is woken by Wake when that may have changed.
+	// Turn reports whether the job may draw a round now, and if not, why. ready says that it has
+	// the devices for one: a job that has not keeps nobody waiting. next bounds what a round costs.
+	// A job that gets no turn is woken by Wake when that may have changed.
 	Turn(ready bool, next Price) (mine bool, why string, err error)
-	// Begin puts a round into the fleet's ledger before anything of it is said: ErrBudget
-	// where the fleet cannot pay for it. Only who has the turn calls it.
+	// Begin enters a round into the fleet's ledger before anybody hears of it; ErrBudget if the
+	// fleet cannot pay for it. Only the job that has the turn calls it.
 	Begin(round uint64, cost Price) error
-	// End gives the turn back. charged is what stands in the job's ledger, nil where the
-	// round cost nothing; again: the job would go on at once.
+	// End gives the turn back. charged is what stands in the job's ledger, nil if the round cost
+	// nothing; again says that the job could start its next round at once.
 	End(round uint64, charged *Price, again bool) error
 }
 
@@ -61,16 +62,16 @@ func (c *Coordinator) deviceNotes() deviceNotes {
 	return c.store
 }
 
-// Price is what a round costs, and the part of delta that the job's floors have.
+// Price is what a round costs, and the part of delta set aside for the job's floors.
 type Price struct {
 	Event dp.Event
 	Floor float64
 }
 
-// PriceOf is what a round of the job costs to its fleet.
+// PriceOf is what a round with the given event costs the job's fleet.
 func (c *Coordinator) PriceOf(e dp.Event) Price { return Price{e, c.t.budget.Floor} }
 
-// Wake tells the engine that what its Host says may have changed. It does not wait.
+// Wake tells the engine that its Host's answers may have changed. It does not wait.
 func (c *Coordinator) Wake() {
 	select {
 	case c.woken <- struct{}{}:

@@ -17,14 +17,14 @@ import (
 // 2^w, so a reproducible run stays the same to the bit.
 
 // judge does what is costly about a message.
-type judge func() (*secagg.Judged, error)
+type judge func() (*secagg.Examined, error)
 
 // judging decodes a message of a turn and judges it.
 func judging[M any, P interface {
 	*M
 	encoding.BinaryUnmarshaler
-}](from secagg.ID, payload []byte, by func(secagg.ID, P) *secagg.Judged) judge {
-	return func() (*secagg.Judged, error) {
+}](from secagg.ID, payload []byte, by func(secagg.ID, P) *secagg.Examined) judge {
+	return func() (*secagg.Examined, error) {
 		m := P(new(M))
 		if err := m.UnmarshalBinary(payload); err != nil {
 			return nil, err
@@ -39,7 +39,7 @@ func examining[M any, P interface {
 	encoding.BinaryUnmarshaler
 	secagg.Message
 }](s *secagg.Server, from secagg.ID, payload []byte) judge {
-	return judging(from, payload, func(from secagg.ID, m P) *secagg.Judged { return s.Examine(from, m) })
+	return judging(from, payload, func(from secagg.ID, m P) *secagg.Examined { return s.Examine(from, m) })
 }
 
 // judgement is a message whose arithmetic is to be done, or is done.
@@ -48,7 +48,7 @@ type judgement struct {
 	d    *fleet.Device
 	turn secagg.Turn
 	work judge
-	msg  *secagg.Judged
+	msg  *secagg.Examined
 	err  error
 }
 
@@ -85,17 +85,17 @@ func (c *Coordinator) judgeAll(all judgedEvent) {
 	}
 	c.beside.Go(func() {
 		c.workers.do(func() {
-			var unsettled []*secagg.Judged
+			var unsettled []*secagg.Examined
 			for i := range all {
 				j := &all[i]
 				j.msg, j.err = j.work()
 				j.work = nil
-				if j.err == nil && j.msg.Unsettled() {
+				if j.err == nil && j.msg.Unverified() {
 					unsettled = append(unsettled, j.msg)
 				}
 			}
 			if len(unsettled) > 0 {
-				secagg.Settle(unsettled)
+				secagg.VerifyBatch(unsettled)
 			}
 		})
 		c.post(c.life, all)
@@ -105,7 +105,7 @@ func (c *Coordinator) judgeAll(all judgedEvent) {
 // addend is an admitted vector, its sum, and the update that it lies in.
 type addend struct {
 	to     *secagg.Server
-	msg    *secagg.Judged
+	msg    *secagg.Examined
 	update []byte
 }
 

@@ -39,7 +39,7 @@ func (c *Coordinator) openLog(seed []byte) error {
 	return c.publishLog()
 }
 
-// deals tells whether rounds' devices are dealt into groups by their own keys. A run from a
+// deals reports whether rounds' devices are dealt into groups by their own keys. A run from a
 // seed must be the same in another log, whose head is another: chance deals there.
 func (c *Coordinator) deals() bool { return c.t.job.Grouped() && c.rnd.secret() }
 
@@ -50,7 +50,7 @@ func (c *Coordinator) lots(r *running) {
 		return
 	}
 	deal := &log.Deal{Task: c.task, Round: r.id, Head: c.keys.head}
-	r.keying.Lots(func(from secagg.ID, lot *[secagg.LotSize]byte) (int, error) {
+	r.keying.SetGroups(func(from secagg.ID, lot *[secagg.LotSize]byte) (int, error) {
 		return deal.Group((*[32]byte)(&from), lot, r.groups)
 	})
 }
@@ -94,7 +94,7 @@ func (c *Coordinator) cosignLog(ctx context.Context) {
 // witnessTimeout is how long a round waits for the witness.
 const witnessTimeout = 5 * time.Second
 
-// grown is how the head goes on from the one that a device holds. From one that no log of
+// grown is how the head continues from the one that a device holds. From one that no log of
 // this folder ever had nothing does: the device will say so to its owner.
 func (c *Coordinator) grown(held int64) (wire.Growth, error) {
 	k := &c.keys
@@ -141,7 +141,7 @@ func (c *Coordinator) showLog(id [32]byte, held int64, answer *wire.Enrolled) er
 	return nil
 }
 
-// assign sends a round's plan, to each device with how the plan's head goes on from the
+// assign sends a round's plan, to each device with how the plan's head continues from the
 // one that it was shown last.
 func (c *Coordinator) assign(r *running, devices []round.Device) error {
 	by := map[int64][]round.Device{}
@@ -178,5 +178,5 @@ func (c *Coordinator) proveShard(s *secagg.Server) error {
 	if err != nil {
 		return fmt.Errorf("coordinator: the log of enrolled keys: %w", err)
 	}
-	return s.Enrolled(b)
+	return s.SetEnrolments(b)
 }

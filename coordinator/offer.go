@@ -104,8 +104,8 @@ func zipped(folder string, files map[string][]byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// EndPatience is how long the end of the job is worth waiting for after Run:
-// least, or what browsers need that take the model along. See Wait.
+// EndPatience is how long to Wait for devices after Run: at least the given time, and more if
+// browsers take the model along.
 func (c *Coordinator) EndPatience(least time.Duration) time.Duration {
 	if last, ok := c.lastWord.(*wire.Finished); ok && last.Model.Offered() {
 		return max(least, offerPatience)

@@ -311,7 +311,7 @@ func (p *player) assigned(ctx context.Context, a *wire.Assignment) error {
 		if err != nil {
 			return err
 		}
-		if err := p.client.Draw(lot); err != nil {
+		if err := p.client.SetLot(lot); err != nil {
 			return err
 		}
 	}

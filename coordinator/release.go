@@ -112,7 +112,7 @@ func (c *Coordinator) release(r *running, u unmaskedEvent) (round.Event, error) 
 			}
 		}
 		if !c.core.Enough(devices) {
-			return c.releaseFailed(r, fmt.Sprintf("%d devices are in the sum, of whose own noise that of %d is counted on", devices, c.t.own.Least))
+			return c.releaseFailed(r, fmt.Sprintf("%d devices are in the sum, of whose own noise that of %d is counted on", devices, c.t.own.Min))
 		}
 		if err := c.core.Combine(r.Draw, sum, shards); err != nil {
 			return nil, err

@@ -7,9 +7,8 @@ import (
 	"github.com/starling-fl/starling/internal/wire"
 )
 
-// RequireSecret gives a job without an enrolment secret one of its own, drawn once
-// and kept in the store; it is part of the tokens from then on. Call it before
-// Serve.
+// RequireSecret gives a job without an enrolment secret one of its own, drawn once and kept in the
+// store. From then on it is part of the tokens. Call it before serving.
 func (c *Coordinator) RequireSecret() error {
 	if len(c.secret) > 0 {
 		return nil
@@ -19,22 +18,22 @@ func (c *Coordinator) RequireSecret() error {
 	return err
 }
 
-// NeedsSecret tells whether a device must show a secret to enrol.
+// NeedsSecret reports whether a device must show a secret to enrol.
 func (c *Coordinator) NeedsSecret() bool { return len(c.secret) > 0 }
 
-// Secret is 32 random bytes that are drawn once, never from a seed, and kept in the
-// store under a name.
+// Secret returns 32 random bytes, which are drawn once, never from a seed, and kept in the store
+// under the name.
 func (c *Coordinator) Secret(name string) ([]byte, error) {
 	return c.store.Secret(name, NewSecret)
 }
 
-// Owns reports whether the coordinator is sure to hold its job's lease.
+// Owns reports whether the coordinator certainly still holds its job's lease.
 func (c *Coordinator) Owns() bool { return c.store.Holds() }
 
 // NewSecret draws 32 random bytes.
 func NewSecret() ([]byte, error) { return sessionToken(), nil }
 
-// Reached keeps a Token, without its secret, for the tokens of invitations.
+// Reached stores a Token, without its secret, to be used in invitations.
 func (c *Coordinator) Reached(token string) error {
 	t, err := wire.ParseToken(token)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // tests cannot import: sessions and blobs, nothing else.
 func handler(c *Coordinator) http.Handler {
 	mux := http.NewServeMux()
-	terms := socket.Terms{Most: c.MostBytes, Room: socket.NewRoom(socket.DefaultRoom), Text: ErrNotBinary, Long: ErrTooLong}
+	terms := socket.Terms{Most: c.MaxFrame, Room: socket.NewRoom(socket.DefaultRoom), Text: ErrNotBinary, Long: ErrTooLong}
 	mux.HandleFunc(wire.Path, func(w http.ResponseWriter, r *http.Request) {
 		_ = c.Attend(func() (Conn, error) {
 			conn, err := socket.Accept(w, r, terms)

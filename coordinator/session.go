@@ -25,7 +25,7 @@ type session struct {
 	device  *fleet.Device // owned by the engine
 }
 
-// begin hears who a connection's device is, and gives it a session; nil where it gets none.
+// begin hears who a connection's device is, and gives it a session; nil if it gets none.
 // What waits for the device's messages later is none of this function: a session holds the
 // less of a stack.
 func (c *Coordinator) begin(conn Conn) (*session, func()) {

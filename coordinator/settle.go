@@ -5,7 +5,7 @@ import (
 )
 
 // Signatures and commitments of many devices are checked at once for a third of what
-// they take one by one (secagg.Settle), and a goroutine a message costs as much as what
+// they take one by one (secagg.VerifyBatch), and a goroutine a message costs as much as what
 // it does for many of them. Where so many are drawn that it matters, messages wait a
 // moment for others.
 const (

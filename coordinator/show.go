@@ -134,26 +134,28 @@ func (c *Coordinator) recall() error {
 	return nil
 }
 
-// Status is where the job stands, for its operator; PublicStatus the part of it that
-// everybody may see, as it was when the last round was over.
-func (c *Coordinator) Status() monitor.Status             { return c.monitor.Status() }
+// Status is the state of the job, for its operator.
+func (c *Coordinator) Status() monitor.Status { return c.monitor.Status() }
+
+// PublicStatus is the part of Status that anybody may see, as it was at the end of the last round.
 func (c *Coordinator) PublicStatus() monitor.PublicStatus { return c.monitor.PublicStatus() }
 
-// Result is what the job has come to so far, Rounds are those that are over: the last 2000,
-// those of earlier processes included.
-func (c *Coordinator) Result() monitor.Result        { return c.monitor.Result() }
+// Result is what the job has achieved so far.
+func (c *Coordinator) Result() monitor.Result { return c.monitor.Result() }
+
+// Rounds lists the last 2000 finished rounds, including those of earlier processes.
 func (c *Coordinator) Rounds() []monitor.RoundRecord { return c.monitor.Rounds() }
 
-// Values are how many a round of a rank trains.
+// Values is the number of values that a round of the given rank trains.
 func (c *Coordinator) Values(rank int) int { return c.t.layout.Size(rank) }
 
-// Follow begins to follow the job for a dashboard; nil where too many do so already.
+// Follow starts following the job for a dashboard; nil if too many do so already.
 func (c *Coordinator) Follow() *monitor.Follower { return c.monitor.Follow() }
 
-// Meter is where the bytes of sockets are counted.
+// Meter counts the bytes of sockets.
 func (c *Coordinator) Meter() *monitor.Meter { return c.traffic }
 
-// Metrics are the operator's figures.
+// Metrics are the Prometheus collectors for the operator.
 func (c *Coordinator) Metrics() []prometheus.Collector {
 	var budget *dp.Budget
 	if c.private() {
@@ -162,5 +164,5 @@ func (c *Coordinator) Metrics() []prometheus.Collector {
 	return c.monitor.Collectors(budget)
 }
 
-// Log takes what is logged beside the engine; the dashboard shows it, too.
+// Log is the logger for what happens beside the engine; the dashboard shows it, too.
 func (c *Coordinator) Log() *slog.Logger { return c.log }

@@ -68,7 +68,7 @@ func excluded(reason string) *wire.Error {
 // or pardoned devices, and who has not been seen for long is in none.
 func (c *Coordinator) musterFleet() error {
 	c.mustered = time.Now()
-	out, err := c.store.Out(time.Now().Add(-c.t.job.Enrolment.Absent))
+	out, err := c.store.NotDrawn(time.Now().Add(-c.t.job.Enrolment.Absent))
 	if err != nil {
 		return err
 	}
@@ -109,10 +109,10 @@ func (c *Coordinator) musterFleet() error {
 	return nil
 }
 
-// needed tells whether a round may be drawn with the devices that are ready, and why
+// needed reports whether a round may be drawn with the devices that are ready, and why
 // not.
 //
-// Where coins choose, the quorum is made for the population; with fewer active the
+// If coins choose, the quorum is made for the population; with fewer active the
 // same must hold of them.
 func (c *Coordinator) needed() (enough bool, reason string) {
 	population, quorum := c.t.job.Cohort.Population, c.t.quorum.Ready
@@ -136,7 +136,7 @@ func (c *Coordinator) needed() (enough bool, reason string) {
 	return enough, fmt.Sprintf("a round needs %d of %d devices ready", quorum, max(c.fleet.Active(), population))
 }
 
-// convicts tells whether a message that secagg refused convicts its sender at
+// convicts reports whether a message that secagg refused convicts its sender at
 // once: commitments or shares that no honest device makes.
 func convicts(turn secagg.Turn, err error) bool {
 	if errors.Is(err, secagg.ErrCommitment) {
@@ -146,7 +146,7 @@ func convicts(turn secagg.Turn, err error) bool {
 		(errors.Is(err, secagg.ErrRange) || errors.Is(err, secagg.ErrSet) || errors.Is(err, secagg.ErrLength) || errors.Is(err, secagg.ErrEncoding))
 }
 
-// blames tells whether a refused message is held against its sender at all: what
+// blames reports whether a refused message counts against its sender at all: what
 // crossed a turn's end, or came twice, is not.
 func blames(err error) bool {
 	for _, innocent := range []error{secagg.ErrLate, secagg.ErrRepeated, secagg.ErrOutOfTurn, secagg.ErrBelowThreshold, errNoRoom} {

@@ -48,7 +48,7 @@ func (t *terms) width() float64 {
 	if t.own.Multiplier == 0 {
 		return t.z
 	}
-	return max(t.z, t.own.Multiplier*math.Sqrt(max(float64(t.own.Most), t.job.ExpectedCohort()))/t.job.NoiseScale())
+	return max(t.z, t.own.Multiplier*math.Sqrt(max(float64(t.own.Max), t.job.ExpectedCohort()))/t.job.NoiseScale())
 }
 
 // weight is what a unit's update counts in the mean over all of them.
@@ -69,7 +69,7 @@ func (t *terms) decode(v contract.Vector, clip float64, sum []int64, kept float6
 }
 
 // hear is what units said of the examples that they do not train on, of the adapter that the
-// round began with; nil where the job asks for nothing, or the noise leaves nothing of it.
+// round began with; nil if the job asks for nothing, or the noise leaves nothing of it.
 func (t *terms) hear(d *Draw, version uint64, sum []int64, event dp.Event, devices int, shares uint64) *metric.Fleet {
 	v := d.vector
 	if v.Figures.Size() == 0 || event.Kind == dp.KindNoiseOnly {

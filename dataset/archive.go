@@ -19,7 +19,7 @@ import (
 // maxEntries bounds what an archive names.
 const maxEntries = 1 << 20
 
-// isArchive says whether a file's name is that of a compressed archive.
+// isArchive reports whether a file's name is that of a compressed archive.
 func isArchive(name string) bool {
 	return strings.HasSuffix(name, ".tar.gz") || strings.HasSuffix(name, ".tgz")
 }

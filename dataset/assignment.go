@@ -77,7 +77,7 @@ type assignment struct {
 	owner []int32 // of each of the set's examples: its client, from 1; 0: nobody
 	given int     // examples that have one
 	parts [][]int
-	names []string       // of clients; empty where they are numbered
+	names []string       // of clients; empty if they are numbered
 	at    map[string]int // clients by their names
 }
 

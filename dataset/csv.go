@@ -19,7 +19,7 @@ func (s *scanner) csv(in io.Reader) *csvFile {
 	return &csvFile{csv.NewReader(limit), limit, s.name}
 }
 
-// next returns the next record, and one of another length than the first beside its error; io.EOF where there is none. Other
+// next returns the next record, and one of another length than the first beside its error; io.EOF if there is none. Other
 // errors name the file, and the line where one is wrong.
 func (t *csvFile) next() ([]string, error) {
 	t.limit.left = MaxLine + 64<<10 // beyond the record: what is read ahead

@@ -18,11 +18,11 @@ const mindsFile, mindsText = "filepath", "text_asr"
 
 var mindsIntent = []string{"intent_class", "intent"}
 
-// transcripts says whether a table of MINDS-14 is read for what is said in its recordings: where
+// transcripts reports whether a table of MINDS-14 is read for what is said in its recordings: where
 // that column is named, and none of labels.
 func (c Columns) transcripts() bool { return c.Label == "" && strings.EqualFold(c.Text, mindsText) }
 
-// intentColumn says whether a table's names are those of MINDS-14, and where the intent is.
+// intentColumn reports whether a table's names are those of MINDS-14, and where the intent is.
 func intentColumn(names []string) (at int, ok bool) {
 	if find(names, mindsFile) < 0 || find(names, mindsText) < 0 {
 		return 0, false

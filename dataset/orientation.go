@@ -69,7 +69,7 @@ func tiffOrientation(data []byte) int {
 	return 1
 }
 
-// turned is the image as it is shown; itself where it lies so.
+// turned is the image as it is shown; itself if it lies so.
 func (m *Image) turned(orientation int) *Image {
 	if orientation <= 1 || orientation > 8 {
 		return m

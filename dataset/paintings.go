@@ -96,7 +96,7 @@ func colour(h, s, v float64) (c [3]float64) {
 	v = min(max(v, 0.05), 1)
 	for i, shift := range [3]float64{0, 1. / 3, 2. / 3} {
 		_, at := math.Modf(h - shift + 10)
-		d := math.Abs(at-0.5) * 2 // 1 where the hue is this primary's
+		d := math.Abs(at-0.5) * 2 // 1 if the hue is this primary's
 		c[i] = v * (1 - s*min(max(1.5*(1-d), 0), 1))
 	}
 	return c

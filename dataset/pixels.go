@@ -39,7 +39,7 @@ func imageSide(n int) (side, channels int) {
 }
 
 // pixelColumns says which columns of a header are pixels, and which is the label;
-// nil where the table is none of pixels.
+// nil if the table is none of pixels.
 func (c Columns) pixelColumns(header []string) (pixels []int, label int) {
 	if label = find(header, c.label()); label < 0 {
 		label = find(header, "class")
@@ -184,7 +184,7 @@ func readFolder(name, path string, take func(entry string) bool) (*Set, error) {
 	return byName(name, examples, names), nil
 }
 
-// openFile is the example of a file without its label; nil where it is neither an image nor
+// openFile is the example of a file without its label; nil if it is neither an image nor
 // a recording by its name.
 func openFile(path string) (e *Example, err error) {
 	switch {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// prompts says whether a record has a prompt and what is written behind it, and no text of
+// prompts reports whether a record has a prompt and what is written behind it, and no text of
 // the name that is looked for.
 func prompts(value func(string) json.RawMessage, text string) bool {
 	return len(value("completion")) > 0 && (text == "prompt" || text == "completion" || len(value(text)) == 0)
@@ -39,7 +39,7 @@ func parsePrompt(value func(string) json.RawMessage) (l labelled, err error) {
 	return l, err
 }
 
-// talks says whether a record is a conversation, and has no text of the name that is looked for.
+// talks reports whether a record is a conversation, and has no text of the name that is looked for.
 func talks(value func(string) json.RawMessage, text string) bool {
 	return len(value("messages")) > 0 && (text == "messages" || len(value(text)) == 0)
 }

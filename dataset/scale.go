@@ -2,7 +2,7 @@ package dataset
 
 import "math"
 
-// Fit is the image at a size and number of channels; itself where it has them. A colour
+// Fit is the image at a size and number of channels; itself if it has them. A colour
 // becomes grey, and sizes change, to the bit as Pillow 13.0.0 has it for pictures of 256
 // levels (convert("L"), resize with BILINEAR); a finer one is rounded to these before.
 func (m *Image) Fit(width, height, channels int) *Image {
@@ -65,7 +65,7 @@ func (m *Image) scale(width, height int) *Image {
 // precision is how many bits the weights of a filter have behind the point.
 const precision = 32 - 8 - 2
 
-// taps are what the values of a scaled line are sums of; nil where it keeps its length.
+// taps are what the values of a scaled line are sums of; nil if it keeps its length.
 type taps []tap
 
 type tap struct {

@@ -23,7 +23,7 @@ const (
 // polarities are the names of its labels.
 var polarities = map[string]string{"0": "negative", "2": "neutral", "4": "positive"}
 
-// tweets says whether a file begins as Sentiment140's do: no header looks like that.
+// tweets reports whether a file begins as Sentiment140's do: no header looks like that.
 func tweets(in *bufio.Reader) bool {
 	start, _ := in.Peek(64 << 10) // an error comes again when it is read
 	r := csv.NewReader(strings.NewReader(string(start)))

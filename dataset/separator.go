@@ -18,7 +18,7 @@ var separatorNames = map[rune]string{',': "commas", ';': "semicolons", '\t': "ta
 // header is the first record of a table and what separates its columns, without reading
 // it: the separator under which most of the columns that are needed are found, then of
 // those that are known, then of all. One that merely stands in a name, as the comma of
-// "text;label;note, free", separates nothing. names is nil where the first record is not
+// "text;label;note, free", separates nothing. names is nil if the first record is not
 // one of fields with names.
 func (c Columns) header(in *bufio.Reader, want bool) (sep rune, names []string) {
 	start, _ := in.Peek(64 << 10) // an error comes again when it is read
@@ -56,7 +56,7 @@ func (c Columns) fit(names []string, want bool) []int {
 	return []int{needed, known, len(names)}
 }
 
-// firstRecord takes the first record off the start of a table; nil where it is none, or
+// firstRecord takes the first record off the start of a table; nil if it is none, or
 // where the start is cut off before its end.
 func firstRecord(start []byte, sep rune, cut bool) []string {
 	r := csv.NewReader(bytes.NewReader(start))

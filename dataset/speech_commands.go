@@ -21,7 +21,7 @@ const (
 // maxListed bounds a list's lines; Speech Commands V2 has 105,829 recordings.
 const maxListed = 1 << 20
 
-// isList says whether a file's name is that of such a list.
+// isList reports whether a file's name is that of such a list.
 func isList(name string) bool {
 	base := filepath.Base(name)
 	return base == validationList || base == testingList

@@ -66,18 +66,16 @@ func SplitNoise(z, sigmaB float64) (zDelta float64, err error) {
 	return z / math.Sqrt((1-r)*(1+r)), nil
 }
 
-// CountCode lays the clipping bits out on the integer lattice, behind a vector's
-// symbols, where one noise draw covers all coordinates: whoever contributes sends
-// +Symbol in each of Coordinates extra coordinates where its norm was within the
-// clip norm, -Symbol where it was not; an absent one sends nothing. The zero value
-// is no count.
+// CountCode places the clipping bits on the integer lattice, behind a vector's symbols, so that one
+// draw of noise covers all coordinates. A contributor sends +Symbol in each of Coordinates extra
+// coordinates if its norm was within the clip norm, and -Symbol if it was not; an absent one sends
+// nothing. The zero value is no count.
 //
-// The vector's squared sensitivity becomes b2 + B2(), its noise
-// sigma^2 = z^2*(b2 + B2()); the update's own noise multiplier is then
-// sigma/sqrt(b2), as [SplitNoise] says.
+// The squared sensitivity of the whole vector becomes b2 + B2(), its noise sigma^2 = z^2*(b2 +
+// B2()); the noise multiplier of the update alone is then sigma/sqrt(b2), as SplitNoise says.
 type CountCode struct {
 	Coordinates int   // m
-	Symbol      int32 // s, at least 1 where there are coordinates
+	Symbol      int32 // s, at least 1 if there are coordinates
 }
 
 // MaxCountCoordinates bounds CountCode.Coordinates.

@@ -11,15 +11,16 @@ var ErrBudget = errors.New("privacy budget would be passed")
 
 // Budget is what a job may spend in all.
 type Budget struct {
-	Epsilon    float64
-	Delta      float64
+	Epsilon float64
+	Delta   float64
+	// Floor is the part of Delta set aside for cohorts below their floor, see [FloorShare]; the
+	// accountant gets the rest.
 	Floor      float64 // part of Delta that floors have, see [FloorShare]; the accountant has the rest
 	Accountant Accountant
 }
 
-// Guarantee accounts events with f ([Epsilon], [VisibleEpsilon] or
-// [SimulatedEpsilon]) at the budget's delta less the floors' part, and states it at
-// all of delta.
+// Guarantee accounts events with f (Epsilon, VisibleEpsilon or SimulatedEpsilon) at the budget's
+// delta without the floors' part, and states the result at the whole delta.
 func (b Budget) Guarantee(f func([]Event, float64, Accountant) (Guarantee, error), events []Event) (Guarantee, error) {
 	g, err := f(events, b.Delta-b.Floor, b.Accountant)
 	if err != nil {
@@ -31,11 +32,9 @@ func (b Budget) Guarantee(f func([]Event, float64, Accountant) (Guarantee, error
 	return g, nil
 }
 
-// Allow says whether next may follow spent. It returns the guarantee with next
-// included, and ErrBudget where that passes the budget: the coordinator asks
-// before it starts a round, and the answer holds whatever the round does.
-// The delivered guarantee counts, unless simulated is set and the job is
-// labelled a simulation.
+// Allow returns the guarantee of spent and next together, and ErrBudget if that exceeds the budget.
+// The coordinator asks before it starts a round, so that the answer holds whatever the round does.
+// The delivered guarantee counts, unless simulated is set and the job is labelled a simulation.
 func (b Budget) Allow(spent []Event, next Event, simulated bool) (Guarantee, error) {
 	if !(b.Epsilon > 0) {
 		return Guarantee{}, fmt.Errorf("dp: budget epsilon %v, want positive", b.Epsilon)

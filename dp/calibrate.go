@@ -117,7 +117,7 @@ func calibrateRounds(epsilon, delta float64, acct Accountant, event func(n int) 
 
 // CalibrateSamplingRate returns a sampling rate, rounded down to 7 significant
 // digits, at which rounds rounds with noise multiplier z stay within (epsilon, delta);
-// 1 where no sampling is needed. It falls short of the largest such rate by less
+// 1 if no sampling is needed. It falls short of the largest such rate by less
 // than 5e-5 relative.
 func CalibrateSamplingRate(epsilon, delta, z float64, rounds int, acct Accountant) (q float64, err error) {
 	if err := checkTarget(epsilon, delta); err != nil {

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// ErrDelta reports a delta that promises nothing.
+// ErrDelta reports a delta that is out of range.
 var ErrDelta = errors.New("delta out of range")
 
 // DefaultDelta returns min(1e-6, n^-1.1) for a population of n members.

@@ -12,7 +12,7 @@ type part struct {
 	rounds int
 	// seen is the probability of a second coin, which the adversary sees: with it
 	// the round is one of a sampled Gaussian of rate q, without it the round costs this
-	// member nothing. 1 where there is no such coin.
+	// member nothing. 1 if there is no such coin.
 	seen float64
 	hit  hit
 }
@@ -153,8 +153,8 @@ func Epsilon(events []Event, delta float64, acct Accountant) (Guarantee, error) 
 	return account(events, delta, acct, query{})
 }
 
-// RDPEpsilon is Epsilon by the Rényi accountant, apart for programs that hold no
-// other: a browser's device.
+// RDPEpsilon is Epsilon by the Rényi accountant. It is a function of its own so that a browser's
+// program need not link the other accountant.
 func RDPEpsilon(events []Event, delta float64) (Guarantee, error) {
 	if _, err := CheckDelta(delta, 0); err != nil {
 		return Guarantee{}, err
@@ -173,8 +173,8 @@ func VisibleEpsilon(events []Event, delta float64, acct Accountant) (Guarantee, 
 	return account(events, delta, acct, query{visible: true})
 }
 
-// SimulatedEpsilon is the epsilon that the simulated population would have had. It
-// is nobody's guarantee: those who took part have [Epsilon].
+// SimulatedEpsilon is the epsilon that the simulated population would have had. It protects nobody:
+// those who really took part have Epsilon.
 func SimulatedEpsilon(events []Event, delta float64, acct Accountant) (Guarantee, error) {
 	return account(events, delta, acct, query{simulated: true})
 }

@@ -20,12 +20,12 @@ const (
 	KindNoiseOnly Kind = 2 // the cohort was below its floor: noise alone was released
 	KindCharged   Kind = 3 // unmasking had begun, nothing was released (crash, alarm): charged all the same
 
-	// KindBare is a round of a job without privacy: its sum was released, or could have
-	// been, as it is. No epsilon holds for whoever was in it.
+	// KindBare is a round of a job without privacy: its sum was released, or could have been,
+	// without noise. No epsilon holds for those who were in it.
 	KindBare Kind = 4
 )
 
-// ErrBare is asked of an accountant that is given a round without noise.
+// ErrBare is returned by accountants for a round that was released without noise.
 var ErrBare = errors.New("a round was released without noise: no epsilon holds")
 
 func (k Kind) String() string {
@@ -60,12 +60,12 @@ func (m Mechanism) check() error {
 	return nil
 }
 
-// Event is what one round, or Count identical rounds, costs: an entry of the
-// privacy ledger and an input of the accountants.
+// Event is what one round, or Count identical rounds, costs. It is an entry of the privacy ledger
+// and the input of the accountants.
 //
-// An event made by [Release] records the discrete noise that was really added
-// (B2, Sigma2, Dim) and is accounted as such. An event with B2 = 0 stands for
-// the continuous Gaussian of Mechanism, as planning and the command line use it.
+// An event made by Release records the discrete noise that was really added (B2, Sigma2, Dim) and
+// is accounted as such. An event with B2 = 0 stands for the continuous Gaussian of Mechanism, as
+// planning and the command line use it.
 type Event struct {
 	Mechanism // as delivered: the coin that was flipped; z before NoiseScale
 
@@ -85,7 +85,7 @@ type Event struct {
 	Dim    uint64   `json:"dim,omitempty"`   // coordinates released
 
 	// ProviderRate is the probability of the coin that each provider has inside
-	// its device, in (0, 1]; 0 where a whole device is the unit of privacy. B2 and
+	// its device, in (0, 1]; 0 if a whole device is the unit of privacy. B2 and
 	// the noise multiplier are then one provider's, and SamplingRate (SimulatedRate)
 	// is the coin of the device that all its providers share: see [GroupSampling].
 	ProviderRate float64 `json:"provider_rate,omitempty"`
@@ -93,22 +93,22 @@ type Event struct {
 	// only where ProviderRate is set.
 	Hidden bool `json:"participation_hidden,omitempty"`
 
-	// Hit bounds the probability that, whatever a member's coin and whatever it sends,
-	// something other than the sum shows how that coin fell: that exactly one device was
-	// missing for a shard to be released, say. What is promised is then about a member
-	// that is there in both worlds and sends zeros in one, and the round is accounted as
-	// the mixture of one that hides the coin and, with this probability, one that shows
-	// it. In [0, 1), and 0 where no coin is flipped: docs/PRIVACY.md, section 5.
+	// Hit bounds the probability, whatever a member's coin and whatever it sends, that something
+	// other than the sum shows how that coin fell: for example that exactly one device was missing
+	// for a shard to be released. The guarantee then compares a member that contributes with one
+	// that is there and sends zeros, and the round is accounted as a mixture of one that hides the
+	// coin and, with this probability, one that shows it. In [0, 1), and 0 if no coin is flipped:
+	// docs/PRIVACY.md, section 5.
 	Hit float64 `json:"hit,omitempty"`
 
-	// Own is the noise that devices added themselves, and then all that NoiseMultiplier and
-	// Sigma2 count: what the coordinator adds besides is not in them. The zero value: all
-	// of it is the coordinator's.
+	// Own is the noise that devices added themselves. If it is set, NoiseMultiplier and Sigma2
+	// count only that noise, and not what the coordinator added on top. The zero value means that
+	// all noise is the coordinator's.
 	Own OwnNoise `json:"own,omitzero"`
 
-	// Fixed states that the cohort was one of a fixed size, drawn without replacement: a
-	// device that is there takes another's place. What is promised is then about a device
-	// that is there in both worlds and sends zeros in one. Only where SamplingRate is 1.
+	// Fixed states that the cohort had a fixed size and was drawn without replacement, so that a
+	// device that is there takes another's place. The guarantee then compares a device that
+	// contributes with one that is there and sends zeros. Only if SamplingRate is 1.
 	Fixed bool `json:"fixed,omitempty"`
 
 	// Certificate is the hash of the cohort's sampling certificate, zero for none.
@@ -219,7 +219,7 @@ const (
 	lastEventVersion = providerEventVersion + hitVersions + ownVersions + fixedVersions
 )
 
-// eventLayout is what an encoding of a version has, and its size; false where there is
+// eventLayout is what an encoding of a version has, and its size; false if there is
 // no such version.
 func eventLayout(version byte) (provider, hit, own bool, size int, ok bool) {
 	if version < eventVersion || version > lastEventVersion {

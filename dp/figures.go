@@ -7,32 +7,32 @@ import (
 	"math"
 )
 
-// Figures are what a unit says of its own examples: each a number in [-1, 1], with 1 in the
-// first for that it says anything. An absent unit says nothing: zeros.
+// Figures are what a unit reports about its own examples: each a number in [-1, 1]. The first is 1
+// if the unit reports anything. An absent unit's figures are all 0.
 type Figures [FigureCount]float64
 
-// FigureCount is how many figures a unit has.
+// FigureCount is the number of figures of a unit: see [Figures].
 const FigureCount = 4
 
 // MaxFigureCoordinates bounds FigureCode.Coordinates.
 const MaxFigureCoordinates = MaxCountCoordinates / FigureCount
 
-// FigureCode lays a unit's figures out on the integer lattice, behind a vector's symbols and
-// its count, where one noise draw covers all coordinates. Each figure has Coordinates of them,
-// each within Symbol, so that no unit, whatever it has found, moves the sum by more than
-// sqrt(B2()). The zero value is no figures.
+// FigureCode places a unit's figures on the integer lattice, behind the vector's symbols and count,
+// so that one draw of noise covers all coordinates. Each figure has Coordinates coordinates, each
+// within Symbol, so that no unit moves the sum by more than sqrt(B2()). The zero value has no
+// figures.
 //
-// The vector's squared sensitivity becomes b2 + B2(), its noise sigma^2 = z^2*(b2 + B2()):
-// one release of the joint vector, of the same z and so of the same cost as without figures.
-// What they take is the update's own noise, which grows by sqrt(1 + B2()/b2).
+// The squared sensitivity of the whole vector becomes b2 + B2(), its noise sigma^2 = z^2*(b2 +
+// B2()): one release of the joint vector with the same z, which costs the same privacy as without
+// figures. The price is that the update's own noise grows by sqrt(1 + B2()/b2).
 type FigureCode struct {
 	Coordinates int   // of each figure
-	Symbol      int32 // the largest, at least 1 where there are coordinates
+	Symbol      int32 // the largest, at least 1 if there are coordinates
 }
 
-// NewFigureCode returns the code that makes the noise of what is released beside the figures,
-// of squared sensitivity b2, larger by a share of growth at most (0.03: 3 %), with symbols up
-// to maxSymbol. It is an error where that leaves the figures nothing.
+// NewFigureCode returns the code that uses up a given share of the noise budget: the noise of the
+// rest of the vector, of squared sensitivity b2, grows by at most the share growth (0.03: 3 %).
+// Symbols are at most maxSymbol. It is an error if that leaves the figures nothing.
 func NewFigureCode(b2 int64, maxSymbol int32, growth float64) (FigureCode, error) {
 	if b2 <= 0 || maxSymbol < 1 || !(growth > 0 && growth <= 1) {
 		return FigureCode{}, fmt.Errorf("dp: figures beside a squared sensitivity of %d, largest symbol %d, that may add %v to the noise: want all positive, at most 1 of the noise",
@@ -48,7 +48,7 @@ func NewFigureCode(b2 int64, maxSymbol int32, growth float64) (FigureCode, error
 	return FigureCode{Coordinates: int(m), Symbol: int32(min(q, math.Floor(math.Sqrt(each/m))))}, nil
 }
 
-// Check refuses a code that is half there, or too large.
+// Check returns an error for a code that has only one of its two fields, or is too large.
 func (c FigureCode) Check() error {
 	if (c.Coordinates == 0) != (c.Symbol == 0) || c.Coordinates < 0 || c.Symbol < 0 || c.Coordinates > MaxFigureCoordinates {
 		return fmt.Errorf("dp: figures of %d coordinates of %d: want both or neither, of at most %d", c.Coordinates, c.Symbol, MaxFigureCoordinates)
@@ -64,8 +64,8 @@ func (c FigureCode) B2() int64 {
 	return FigureCount * int64(c.Coordinates) * int64(c.Symbol) * int64(c.Symbol)
 }
 
-// Encode writes a unit's figures to dst, which has Size elements: each clipped to [-1, 1] and
-// rounded without bias by rnd, a NaN becoming 0. Coordinates of one figure differ by 1 at most.
+// Encode writes a unit's figures to dst, which has Size elements. Each is clipped to [-1, 1] and
+// rounded without bias by rnd; a NaN becomes 0. Coordinates of one figure differ by 1 at most.
 func (c FigureCode) Encode(dst []int32, f Figures, rnd io.Reader) error {
 	if len(dst) != c.Size() {
 		return fmt.Errorf("dp: figures take %d coordinates, there are %d", c.Size(), len(dst))
@@ -95,9 +95,9 @@ func (c FigureCode) Encode(dst []int32, f Figures, rnd io.Reader) error {
 	return nil
 }
 
-// Sums are the sums over all units of what each says, from the sums of their coordinates,
-// noisy or not. Noise of standard deviation sigma in each coordinate is one of [FigureCode.Noise]
-// in each of these.
+// Sums returns the sum over all units of each figure, from the sums of the figures' coordinates,
+// noisy or not. If each coordinate has noise of standard deviation sigma, each result has noise of
+// FigureCode.Noise(sigma).
 func (c FigureCode) Sums(sum []int64) (out Figures) {
 	if c.Coordinates == 0 {
 		return out
@@ -112,7 +112,8 @@ func (c FigureCode) Sums(sum []int64) (out Figures) {
 	return out
 }
 
-// Noise is the standard deviation of a sum of figures where each coordinate's is sigma.
+// Noise is the standard deviation of the noise in a sum of figures if sigma is that of each
+// coordinate.
 func (c FigureCode) Noise(sigma float64) float64 {
 	if c.Coordinates == 0 {
 		return 0
@@ -120,9 +121,9 @@ func (c FigureCode) Noise(sigma float64) float64 {
 	return sigma / (math.Sqrt(float64(c.Coordinates)) * float64(c.Symbol))
 }
 
-// Mean is the mean of a figure over those units that said something, and the standard
-// deviation of the noise in it; not ok where the noise leaves nothing: below three of its
-// standard deviations the number of units is not told from none. sums are Sums', noise Noise's.
+// Mean returns the mean of figure k over the units that reported anything, and the standard
+// deviation of its noise. f must be the result of FigureCode.Sums, and noise that of
+// FigureCode.Noise. ok is false if the number of units is within three standard deviations of zero.
 func (f Figures) Mean(k int, noise float64) (mean, sd float64, ok bool) {
 	n := f[0]
 	if !(n > 3*noise) {

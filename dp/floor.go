@@ -2,8 +2,8 @@ package dp
 
 import "math"
 
-// FloorShare is the part of delta that is kept for floors where coins draw the
-// cohort: the accountant is asked at the rest, so that both together are delta.
+// FloorShare is the fraction of delta that is set aside for cohorts below their floor if coins draw
+// the cohort. Accountants get the rest, so that both together are delta.
 const FloorShare = 0.01
 
 // FloorDelta bounds what a floor adds to delta over a number of rounds. In each,
@@ -23,8 +23,8 @@ func FloorDelta(members int, q float64, floor, rounds int) float64 {
 	return min(1, float64(rounds)*q*CohortFloorFailure(members-1, q, floor, 1))
 }
 
-// Floored states a guarantee that was computed at part of delta as one at all of
-// it, the rest being kept for floors.
+// Floored restates a guarantee that was computed at part of delta as one at the whole delta, the
+// rest being set aside for cohorts below their floor.
 func (g Guarantee) Floored(delta float64) Guarantee {
 	g.FloorDelta = math.Max(0, delta-g.Delta)
 	g.Delta = delta

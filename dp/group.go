@@ -70,10 +70,10 @@ func (g GroupSampling) CalibrateRounds(epsilon, delta, z float64, acct Accountan
 	return calibrateRounds(epsilon, delta, acct, func(n int) Event { return g.Rounds(z, n) })
 }
 
-// AddUnit adds one unit's symbols, those of a provider or of a device's whole data, to
-// the device's vector after checking the unit's own integer norm: sum of squares at
-// most b2. That bound, per unit, is the sensitivity; the vector of a device that holds
-// several has none as a whole. sum is unchanged where the error is not nil.
+// AddUnit adds the symbols of one unit of privacy (a provider's, or a device's whole data) to the
+// device's vector, after checking that their sum of squares is at most b2. This bound per unit is
+// the sensitivity; the vector of a device with several units has no bound as a whole. On an error
+// sum is unchanged.
 func AddUnit(sum []int32, symbols []int32, b2 int64) error {
 	if len(sum) != len(symbols) {
 		return fmt.Errorf("dp: a unit has %d symbols, the device's vector %d", len(symbols), len(sum))

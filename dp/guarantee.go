@@ -43,7 +43,7 @@ const (
 // zeroOut is what a guarantee says of adjacency where a round may be hit: see [Event.Hit].
 const zeroOut = "zero-out (absent: there, with zeros)"
 
-// ZeroOut names the adjacency in which an absent member is there and sends zeros.
+// ZeroOut names the variant of an adjacency in which the absent member is there and sends zeros.
 func ZeroOut(adjacency string) string {
 	if adjacency == AdjacencyProvider {
 		return zeroOut + " of one provider"
@@ -51,8 +51,8 @@ func ZeroOut(adjacency string) string {
 	return zeroOut
 }
 
-// Guarantee is an epsilon with everything without which it means nothing. It
-// is one value: String prints all of it.
+// Guarantee is an epsilon together with all that it needs to have a meaning. String prints all of
+// it.
 type Guarantee struct {
 	Epsilon      float64    `json:"epsilon"`       // upper bound
 	EpsilonLower float64    `json:"epsilon_lower"` // the true epsilon is not below this
@@ -71,15 +71,15 @@ type Guarantee struct {
 	Simulated bool `json:"simulated,omitempty"`
 }
 
-// Guarantees are what the same events come to, against those whom a job has to
-// tell apart. All are nil in a run that is not private.
+// Guarantees are what the same events amount to against the different adversaries of a job. All are
+// nil in a run that is not private.
 type Guarantees struct {
 	// Simulated is that of a simulated larger population; nil without simulation.
 	Simulated *Guarantee `json:"simulated,omitempty"`
 	// Delivered is that of the devices that can really take part.
 	Delivered *Guarantee `json:"delivered,omitempty"`
 	// Visible is Delivered against those who see who takes part, as shard peers and
-	// network observers do; nil where it is the same.
+	// network observers do; nil if it is the same.
 	Visible *Guarantee `json:"visible,omitempty"`
 	// Untrusted is what holds without trust in the coordinator, of a device that was in
 	// every round: by the noise that devices add themselves ([UntrustedEpsilon]). nil where

@@ -2,15 +2,16 @@ package dp
 
 import "math"
 
-// Attendance is what is known of a round's devices before their coins are flipped: of
-// one of them the question is how likely something other than the sum shows how its
-// coin fell. docs/PRIVACY.md, section 5, has the proof that this is [Attendance.Hit].
+// Attendance describes the devices of a round before their coins are flipped. Its methods bound how
+// likely something other than the sum shows how one device's coin fell; docs/PRIVACY.md, section 5,
+// has the proof.
 //
-// Each of Ready devices flips a coin of probability Rate and is dealt into one of
-// Groups groups, uniformly and by itself. The drawn of a group are a shard. A shard is
-// released if at least Threshold of its size answer every turn.
+// Each of Ready devices flips a coin of probability Rate and is dealt into one of Groups groups,
+// uniformly and independently. The drawn devices of a group are a shard. A shard is released if at
+// least Threshold of its size answer every turn.
 type Attendance struct {
-	Ready   int     // devices that are there, the one in question included
+	Ready int // devices that are there, the one in question included
+	// Hostile is how many of them may stay away, or leave, as they please.
 	Hostile int     // of them may stay away, or leave, as they please
 	Rate    float64 // in (0, 1)
 	Groups  int     // at least 1
@@ -20,7 +21,7 @@ type Attendance struct {
 	Dropout     float64
 	Floor, Most int // sizes of a shard: a smaller one is not asked, a larger one loses its surplus
 	// Threshold is the answers that a shard of n devices needs, n in Floor..Most, which
-	// must not fall with n; 0 where no shard of that size can be.
+	// must not fall with n; 0 if no shard of that size can be.
 	Threshold func(n int) int
 }
 
@@ -60,14 +61,14 @@ func (a Attendance) Hit() float64 {
 	return min(1, sum*(1+tipSlack))
 }
 
-// Lost bounds the probability that more than so many of the groups come to no shard of
-// which a sum is released: too few or too many of one are drawn, or too few stay.
+// Lost bounds the probability that more than the given number of groups yield no released sum,
+// because too few or too many of their devices are drawn, or too few stay.
 //
-// That a given one is lost has the probability p that is summed up here, of all Groups any
-// has Groups*p at most. That several are lost is bounded by independent Poisson numbers of
-// those who are drawn: given that they are Ready devices in all, which has a probability of
-// at least 1/(e sqrt(Ready)), they are dealt as these are, and what decides over a group is
-// independent of the others.
+// A given group is lost with the probability p summed up here, and any of all with at most
+// Groups*p. That several are lost is bounded by independent Poisson numbers of drawn devices:
+// conditioned on there being Ready devices in all, which has a probability of at least 1/(e
+// sqrt(Ready)), they are dealt as these are, and what decides about a group is independent of the
+// others.
 func (a Attendance) Lost(some int) float64 {
 	if some >= a.Groups {
 		return 0
@@ -101,8 +102,8 @@ func (a Attendance) Lost(some int) float64 {
 	return min(1, poissons*bound)
 }
 
-// Short bounds the probability that fewer than floor honest devices beside the one in
-// question are drawn and stay: that its coin can decide whether there is a cohort.
+// Short bounds the probability that fewer than floor honest devices other than the one in question
+// are drawn and stay: then its coin can decide whether there is a cohort.
 func (a Attendance) Short(floor int) float64 {
 	honest := a.Ready - 1 - a.Hostile
 	if honest < floor {

@@ -6,7 +6,7 @@ import "math"
 // one dominates, because it is a post-processing of it: fractions of neighbouring
 // cells are merged so that the likelihood ratio of what is merged is exactly
 // that of a node. To node i, cell i offers a surplus above[i] and cell i-1 a deficit
-// below[i-1]; equal amounts of both make the node. Where a cell has a rest that no
+// below[i-1]; equal amounts of both make the node. If a cell has a rest that no
 // partner takes, the rest is merged with mass of a node further out, and what fits
 // nowhere is rounded to the node where it counts less: the lower one in direction
 // remove, the upper one (flip) in direction add.

@@ -7,45 +7,44 @@ import (
 	"math/big"
 )
 
-// ErrNoBound is asked of an accountant that is to do without the coordinator's word about
-// rounds whose devices added no noise themselves.
+// ErrNoBound is returned by UntrustedEpsilon if devices added no noise of their own: then nothing
+// holds without trust in the coordinator.
 var ErrNoBound = errors.New("devices added no noise of their own: no epsilon holds without trust in the coordinator")
 
-// OwnNoise is noise that devices add themselves, each to its integer vector before the
-// vector is masked: an independent discrete Gaussian on every coordinate. What honest
-// devices have added is in every sum that anybody sees, whatever the coordinator does. The
-// zero value is none.
+// OwnNoise is noise that devices add themselves: each adds an independent discrete Gaussian to
+// every coordinate of its integer vector before the vector is masked. The noise of honest devices
+// is therefore in every sum that anybody sees, whatever the coordinator does. The zero value is no
+// own noise.
 //
-// A device that is absent adds no noise either: guarantees that rest on own noise are about
-// a device that is there in both worlds and sends zeros, and its noise, in one.
+// An absent device adds no noise either. Guarantees that rest on own noise therefore compare a
+// device that contributes with the same device sending zeros and its noise.
 type OwnNoise struct {
-	// Multiplier is v: the standard deviation of each device's noise over the norm bound of
-	// its vector. Drawn is NewVariance(v, B2, 1).
+	// Multiplier is v: the standard deviation of each device's noise divided by the norm bound of
+	// its vector. Each device draws variance NewVariance(v, B2, 1).
 	Multiplier float64 `json:"multiplier"`
-	// Honest is the number of honest devices whose noise an event counts: in what was
-	// released there is that of at least so many.
+	// Honest is the least number of honest devices whose noise is in what was released.
 	Honest uint32 `json:"honest"`
-	// Apart is the number of honest devices in the smallest sum that the coordinator sees,
-	// that of a shard.
+	// Apart is the number of honest devices in the smallest sum that the coordinator sees: a
+	// shard's.
 	Apart uint32 `json:"apart"`
-	// Seen states that the noise of a release shows how many devices it is made of, and so
-	// how a device's coin fell. Elsewhere the coordinator makes that number the same in all
+	// Seen reports whether the amount of noise in a release shows how many devices are in it, and
+	// so how a device's coin fell. If false, the coordinator makes that number the same in all
 	// rounds: see [ReleaseSpec.Shares].
 	Seen bool `json:"seen,omitempty"`
 }
 
-// LeastOwnSigma is the least standard deviation of a device's own noise, in grid units: from
-// there on sums of discrete Gaussians are as good as one, see [SumRatio].
-const LeastOwnSigma = 2
+// MinOwnSigma is the smallest standard deviation, in grid units, of noise that a device adds
+// itself. From there on a sum of discrete Gaussians is as good as one: see SumRatio.
+const MinOwnSigma = 2
 
-// Variance is what each device draws, for vectors of squared norm at most b2.
+// Variance is the variance of the noise that each device draws, for vectors of squared norm b2.
 func (o OwnNoise) Variance(b2 int64) (Variance, error) {
 	v, err := NewVariance(o.Multiplier, b2, 1)
 	if err != nil {
 		return Variance{}, fmt.Errorf("dp: own noise: %w", err)
 	}
-	if sigma := math.Sqrt(v.Float()); sigma < LeastOwnSigma {
-		return Variance{}, fmt.Errorf("dp: own noise has a standard deviation of %.3g grid units, must be at least %d: %w", sigma, LeastOwnSigma, ErrVariance)
+	if sigma := math.Sqrt(v.Float()); sigma < MinOwnSigma {
+		return Variance{}, fmt.Errorf("dp: own noise has a standard deviation of %.3g grid units, must be at least %d: %w", sigma, MinOwnSigma, ErrVariance)
 	}
 	return v, nil
 }
@@ -92,7 +91,7 @@ func sumRatio(sigma2 float64) float64 {
 	return SumRatio(sigma2, some) + 10*(term(1)+0x1p32*term(some))
 }
 
-// check holds an event's own noise against what the event says of the whole.
+// check checks an event's own noise against what the event says of the whole.
 func (o OwnNoise) check(e Event) error {
 	if o == (OwnNoise{}) {
 		return nil
@@ -146,16 +145,15 @@ func (e Event) apart() (Event, error) {
 	return e, err
 }
 
-// UntrustedEpsilon is what holds against the coordinator itself, whatever it does: it adds
-// no noise, chooses who takes part, and sees the sum of every shard. It is what the noise
-// of the honest devices of one shard is worth, for a device that was in every round.
-// [ErrNoBound] where devices added none.
+// UntrustedEpsilon is the guarantee against the coordinator itself, which may add no noise, choose
+// who takes part, and see the sum of every shard. It counts only the noise of the honest devices of
+// one shard, for a device that was in every round. The error is ErrNoBound if devices added none.
 func UntrustedEpsilon(events []Event, delta float64, acct Accountant) (Guarantee, error) {
 	return account(events, delta, acct, query{untrusted: true})
 }
 
-// AddOwn adds a device's own noise, of variance v, to its vector before that is masked.
-// Where it fails sum is cleared: a vector without noise does not survive.
+// AddOwn adds a device's own noise of variance v to its vector, before the vector is masked. On an
+// error sum is cleared, so that no vector without noise survives.
 func AddOwn(sum []int32, v Variance, noise Noise) error {
 	some := make([]int64, min(len(sum), 4096))
 	defer clear(some)

@@ -109,7 +109,7 @@ func (p *Pool) Ready() int {
 // Variance returns the variance the pool draws.
 func (p *Pool) Variance() Variance { return p.variance }
 
-// AddNoise implements [Noise] for the pool's own variance. Where the stock
+// AddNoise implements [Noise] for the pool's own variance. If the stock
 // does not suffice it waits for the refill; a dst larger than the pool is served
 // in parts.
 func (p *Pool) AddNoise(dst []int64, v Variance) error {

@@ -22,14 +22,13 @@ type ReleaseSpec struct {
 	// nothing shows who took part. See [GroupSampling].
 	ProviderRate float64
 	Hidden       bool
-	// Hit is the probability that a member's coin shows by more than the sum: see
+	// Hit is the probability that something other than the sum shows a member's coin: see
 	// [Event.Hit].
 	Hit float64
-	// Own is the noise that the sum holds already, since devices added it: the event
-	// counts that, and nothing that is added here. Shares is of how many devices' noise
-	// the coordinator adds the like, in the place of those that a release has fewer than
-	// others: how many it is made of would tell a coin that is to be hidden. 0: it adds
-	// none.
+	// Own is noise that is in the sum already because devices added it: the event counts that
+	// noise, and none that is added here. Shares is the number of devices whose noise the
+	// coordinator adds in place of those that this release has fewer than others, since the number
+	// of devices in it would show a coin that is to be hidden. 0: it adds none.
 	Own    OwnNoise
 	Shares uint64
 	// Fixed states that the cohort's size was fixed: see [Event.Fixed].
@@ -37,8 +36,8 @@ type ReleaseSpec struct {
 	// NoiseOnly marks a round whose cohort was below its floor: sum must then
 	// be all zero.
 	NoiseOnly bool
-	// Bare adds no noise: the sum is released as it is, under an event that no
-	// accountant takes. Noise, scale and rates of providers are then left out.
+	// Bare releases the sum without noise, under an event that no accountant accepts. Leave noise,
+	// scale and the providers' rates out then.
 	Bare bool
 	// Certificate is the hash of the cohort's sampling certificate, zero for none.
 	Certificate [32]byte
@@ -78,7 +77,7 @@ func (r ReleaseSpec) Event(dim int) (Event, error) {
 	return e, e.Check()
 }
 
-// added is the noise that Release adds itself; false where it adds none.
+// added is the noise that Release adds itself; false if it adds none.
 func (r ReleaseSpec) added(e Event) (Variance, bool, error) {
 	if r.Bare {
 		return Variance{}, false, nil

@@ -125,7 +125,7 @@ func newGaussian(v Variance) (*gaussian, error) {
 	return g, nil
 }
 
-// draw returns one sample. Where the source fails it returns 0 soon, with
+// draw returns one sample. If the source fails it returns 0 soon, with
 // src.err set.
 func (g *gaussian) draw(src *bitSource) int64 {
 	for src.err == nil {

@@ -13,15 +13,15 @@ import (
 // ErrSearch reports a distribution of runs that does not exist, or is of no use.
 var ErrSearch = errors.New("bad search")
 
-// A Search is a random number K of runs of one private training, each with settings that
-// are picked by chance from a fixed list, of which the best is released and all others are
-// thrown away (Papernot, Steinke 2022, "Hyperparameter Tuning with Renyi Differential
-// Privacy", which is the reference for all of this file). That costs more than one run and
-// far less than the composition of all, if K hangs on nothing that was seen: it is drawn
-// first, by this distribution, and then all K runs are made.
+// A Search is a random number K of runs of one private training. Each run has settings picked at
+// random from a fixed list; the best result is released and all others are thrown away (Papernot,
+// Steinke 2022, "Hyperparameter Tuning with Renyi Differential Privacy", the reference for all of
+// this file). That costs more privacy than one run and far less than composing all of them,
+// provided that K depends on nothing that was seen: it is drawn first, and then all K runs are
+// made.
 //
-// What says which is the best may see whatever the run released, and data of which nobody
-// is protected, as validation data that no member holds.
+// The best may be chosen by anything that the runs released, and by data whose owners are not
+// protected, such as validation data that no member holds.
 type Search struct {
 	// Poisson has K ~ Poisson(Mean): no run at all may be drawn, and then nothing is
 	// released. Else K >= 1 is truncated negative binomial with Shape and a Gamma that
@@ -78,7 +78,7 @@ func ParseSearch(text string) (Search, error) {
 	return bad()
 }
 
-// String is what ParseSearch reads.
+// String returns the text that ParseSearch reads.
 func (s Search) String() string {
 	mean := strconv.FormatFloat(s.Mean, 'g', -1, 64)
 	switch {
@@ -148,7 +148,7 @@ func meanAt(shape, gamma float64) float64 {
 	return (1/gamma - 1) / l
 }
 
-// Draw draws K. random is read as far as it takes.
+// Draw draws K.
 func (s Search) Draw(random io.Reader) (int, error) {
 	if err := s.check(); err != nil {
 		return 0, err
@@ -192,9 +192,9 @@ func (s Search) Quantile(u float64) int {
 	return k
 }
 
-// Guarantee is the epsilon of the whole search at the budget's delta, by the Renyi
-// accountant, where each run has these events: of the population that the job simulates,
-// if simulated. A cohort below its floor in any of the runs is counted for all of them.
+// Guarantee is the epsilon of the whole search at the budget's delta, by the Rényi accountant, if
+// each run has the given events. simulated asks for the guarantee of the population that the job
+// simulates. A cohort below its floor in any run is counted for all of them.
 func (s Search) Guarantee(b Budget, events []Event, simulated bool) (Guarantee, error) {
 	if err := s.check(); err != nil {
 		return Guarantee{}, err

@@ -112,7 +112,7 @@ func closedForm(parts []part, delta float64) (bounds, bool) {
 	return b, true
 }
 
-// addBelow says whether a Chernoff bound already shows that direction "add"
+// addBelow reports whether a Chernoff bound already shows that direction "add"
 // needs no more than eps. The moments are the rigorous ones of momentReal in
 // the other direction, by Mironov et al. 2019 theorem 5 at most those of "remove"; it
 // takes the coarse plan only to choose where to look, and a cell grid to prove.

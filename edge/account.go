@@ -17,16 +17,15 @@ import (
 )
 
 var (
-	// ErrAccount is an account that cannot be read or kept: no round is answered
-	// without one.
+	// ErrAccount is an account that cannot be read or saved. No round is answered without one.
 	ErrAccount = errors.New("edge: the data's account cannot be used")
 	// ErrPromise is a coordinator that asks for more rounds than its job announced.
 	ErrPromise = errors.New("edge: the job has had the rounds that it announced")
 )
 
-// An Account is what a data set has given, job by job. It is on disk before a
-// round is answered, so that neither a crash nor a coordinator can make the
-// device forget. Its methods are safe for concurrent use.
+// An Account records what a data set has contributed, job by job. It is on disk before a round is
+// answered, so that neither a crash nor a coordinator can make the device forget. Its methods are
+// safe for concurrent use.
 type Account struct {
 	save func([]byte) error // nil: it is kept in memory alone
 
@@ -46,7 +45,7 @@ type accountState struct {
 	Leaks    map[string]Leak      `json:"leaks,omitempty"`    // what was tried before joining, by TaskID in hexadecimal
 }
 
-// A JobAccount is what one job had.
+// A JobAccount is what one job has received.
 type JobAccount struct {
 	Task        string `json:"-"` // TaskID in hexadecimal, of those that Jobs returns
 	Name        string `json:"name"`
@@ -70,9 +69,9 @@ type JobAccount struct {
 	Forgotten bool `json:"forgotten,omitempty"`
 }
 
-// Epsilon is what the job has cost as seen from this device, which knows when it
-// took part: each contribution counts in full, at the noise that the job says it
-// adds. ok is false where it says that it adds none, or nothing was given.
+// Epsilon is what the job has cost as seen from this device. The device knows when it took part, so
+// each contribution counts in full, at the noise that the job says it adds. ok is false if the job
+// says that it adds none, or nothing was contributed.
 func (j *JobAccount) Epsilon() (g dp.Guarantee, ok bool, err error) {
 	if j.Contributed == 0 || !(j.Noise > 0) || !(j.Delta > 0) {
 		return g, false, nil
@@ -81,8 +80,8 @@ func (j *JobAccount) Epsilon() (g dp.Guarantee, ok bool, err error) {
 	return g, err == nil, err
 }
 
-// Untrusted is Epsilon without trust in anybody: at the noise that this device added
-// itself, as if everybody else lied. ok is false where it added none, and then no bound holds.
+// Untrusted is Epsilon without trust in anybody: at the noise that this device added itself, as if
+// everybody else lied. ok is false if it added none; then there is no bound.
 func (j *JobAccount) Untrusted() (g dp.Guarantee, ok bool, err error) {
 	alone := *j
 	alone.Noise = j.Own
@@ -103,9 +102,9 @@ const accountVersion = 1
 // mostAccount bounds the file, bytes.
 const mostAccount = 4 << 20
 
-// NewAccount is an account that is kept by save, nil: in memory. It goes on from
-// what save was last given; nil begins a new one. save returns when the account
-// would survive a power cut.
+// NewAccount returns an account that save persists; with nil it is kept in memory. b is what save
+// was last given, nil for a new account. save must return only when the account would survive a
+// power cut.
 func NewAccount(b []byte, save func([]byte) error) (*Account, error) {
 	a := &Account{save: save, state: accountState{Version: accountVersion}}
 	if b != nil {
@@ -140,8 +139,8 @@ func NewAccount(b []byte, save func([]byte) error) (*Account, error) {
 	return a, nil
 }
 
-// OpenAccount goes on with the account at path, or begins one there. One that
-// cannot be read is an error: it is not begun anew.
+// OpenAccount opens the account at path, or creates it. It is an error if the file cannot be read;
+// it is never started over.
 func OpenAccount(path string) (*Account, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -156,7 +155,7 @@ func OpenAccount(path string) (*Account, error) {
 	return a, nil
 }
 
-// Jobs are copies of the jobs' accounts.
+// Jobs returns copies of the jobs' accounts.
 func (a *Account) Jobs() (jobs []JobAccount) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -169,7 +168,7 @@ func (a *Account) Jobs() (jobs []JobAccount) {
 }
 
 // spare is how many rounds more than announced a job may have lost after updates
-// were handed over: a quarter, and five where that is less.
+// were handed over: a quarter, and five if that is less.
 func spare(rounds uint64) uint64 { return max(5, rounds/4) }
 
 const hour = int64(time.Hour / time.Second)
@@ -223,7 +222,7 @@ func (a *Account) contribute(j *job, moved traffic) error {
 	return a.keep()
 }
 
-// committed notes what the coordinator says of a round. Where it is lost with a
+// committed notes what the coordinator says of a round. If it is lost with a
 // crash the contribution still counts.
 func (a *Account) committed(j *job, moved traffic) error {
 	a.mu.Lock()
@@ -270,8 +269,8 @@ func (a *Account) keep() error {
 	return nil
 }
 
-// Merge adds to the account what another has: of one data set, kept in two places.
-// What both have of a job is added up, which counts no contribution less than it was.
+// Merge adds another account of the same data set, kept in another place. What both have of a job
+// is added up, so that no contribution counts less than it did.
 func (a *Account) Merge(other *Account) error {
 	other.mu.Lock()
 	defer other.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 // notPrivate is the key of a PolicyError that stands for Config.AcceptNotPrivate.
 const notPrivate = "not_private"
 
-// PolicyErrors lists what of an error is outside of the owner's policy: what an owner
-// may accept, with Policy.Allow. It is empty for all other errors.
+// PolicyErrors lists the limits that an error is about, which the owner may widen with
+// Policy.Allow. It is empty for all other errors.
 func PolicyErrors(err error) (found []PolicyError) {
 	if one := (*PolicyError)(nil); err == nil {
 		return nil
@@ -125,8 +125,8 @@ func (p *Policy) Allow(key, have string) error {
 	return p.Validate()
 }
 
-// Allow widens what the configuration's owner accepts, the policy or
-// AcceptNotPrivate, as Policy.Allow does. The policy must be set.
+// Allow widens what the owner accepts, in the policy or AcceptNotPrivate, as Policy.Allow does. The
+// policy must be set.
 func (c *Config) Allow(key, have string) error {
 	if key == notPrivate {
 		c.AcceptNotPrivate = have == "true"

@@ -17,11 +17,10 @@ import (
 // those who enrol.
 const announcedPath = aboutPath + "/announced"
 
-// Ask fetches the job of the coordinator that the token leads to, and its base, and makes a
-// round of it that can be tried. Nothing is sent, and nobody enrols. What is asked is
-// not held against the policy but for what it takes here: Run does that. Of the
-// configuration it reads Token, Policy, AllowPlain, CacheDir, Base, MaxBlob, HTTP and
-// Handshake.
+// Ask fetches the job of the coordinator that the token leads to, and its base, and returns a round
+// of it that can be tried. Nothing is sent and nobody enrols. The job is not checked against the
+// policy, except for what the trial itself takes: Run does that. It reads these fields of the
+// configuration: Token, Policy, AllowPlain, CacheDir, Base, MaxBlob, HTTP and Handshake.
 func Ask(ctx context.Context, cfg Config) (Trial, error) {
 	token, err := cfg.reach()
 	if err != nil {

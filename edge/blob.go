@@ -81,7 +81,7 @@ func (f *fetcher) open(ctx context.Context, b wire.Blob, progress func(done, tot
 	return bytes.NewReader(data), err
 }
 
-// bound holds a blob against the limit before it is looked for anywhere: the cache may
+// bound checks a blob against the limit before it is looked for anywhere: the cache may
 // be of a job whose limit was higher.
 func (f *fetcher) bound(b wire.Blob) error {
 	if b.Size > f.most {
@@ -91,7 +91,7 @@ func (f *fetcher) bound(b wire.Blob) error {
 }
 
 // download fetches a blob and checks it. What an earlier process has left of it is
-// gone on from; where that spoils it, it is fetched anew.
+// resumed; if that damages it, it is fetched anew.
 func (f *fetcher) download(ctx context.Context, b wire.Blob, keep bool, progress func(done, total int64)) (*body, error) {
 	body := f.newBody(b, keep)
 	inherited := body.size > 0

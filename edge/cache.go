@@ -17,7 +17,7 @@ import (
 	"github.com/starling-fl/starling/internal/wire"
 )
 
-// disk says whether there are files to cache blobs in. In a browser there are none: what deals
+// disk reports whether there are files to cache blobs in. In a browser there are none: what deals
 // with them is not built into a page.
 const disk = runtime.GOOS != "js"
 
@@ -28,7 +28,7 @@ const (
 )
 
 // Downloads under way lie in the cache under this and the blob's hash. What a killed
-// process has left of one is gone on from, or removed after a week.
+// process has left of one is resumed, or removed after a week.
 const (
 	partName  = ".blob-"
 	partStale = 7 * 24 * time.Hour
@@ -219,7 +219,7 @@ func (f *fetcher) keep(b wire.Blob, p *body, data []byte) {
 
 func (f *fetcher) path(b wire.Blob) string { return filepath.Join(f.dir, fmt.Sprintf("%x", b.SHA256)) }
 
-// onDisk tells whether a blob can be had again without the network. What lies
+// onDisk reports whether a blob can be had again without the network. What lies
 // in memory as well would not be given back by forgetting it.
 func (f *fetcher) onDisk(b wire.Blob) bool {
 	if !disk || f.dir == "" || b.Size <= memoryEach {

@@ -7,7 +7,8 @@ import (
 	"github.com/starling-fl/starling/internal/wire"
 )
 
-// ErrRelay is a coordinator that is not at the other end of the connection.
+// ErrRelay reports that somebody stands between this device and the coordinator: the other end of
+// the TLS connection is not the coordinator's.
 var ErrRelay = errors.New("edge: somebody stands between this device and the coordinator")
 
 // secured is a Conn that knows its TLS.

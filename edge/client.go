@@ -39,10 +39,10 @@ type client struct {
 	speed     speed     // safe for concurrent use
 }
 
-// Run joins the coordinator that the token names and takes part until the job
-// is finished (nil), ctx ends (its error), or something that trying again does
-// not mend (see the errors of this package). It reconnects by itself. All that
-// it starts has ended when it returns.
+// Run joins the coordinator that the token names and takes part until the job is finished (it
+// returns nil), ctx ends (its error), or an error occurs that a retry cannot fix (see the
+// errors of this package). It reconnects by itself. Everything that it starts has ended when it
+// returns.
 func Run(ctx context.Context, cfg Config) (err error) {
 	token, err := cfg.validate()
 	if err != nil {
@@ -135,7 +135,7 @@ func pace(millis uint32, why string) error {
 	return &paceError{wait: min(time.Duration(millis)*time.Millisecond, longestPause), why: why}
 }
 
-// fatal tells what trying again does not mend.
+// fatal reports whether an error will be the same however often the device tries again.
 func fatal(err error) bool {
 	for _, cause := range []error{ErrVersion, ErrSecret, ErrJobChanged, ErrNotPrivate, ErrData, ErrBase, ErrJob, ErrPin, ErrConfig, ErrPolicy, ErrRelay, ErrUnpromised, ErrAccount, ErrPromise, ErrLog} {
 		if errors.Is(err, cause) {
@@ -195,7 +195,7 @@ type received struct {
 	err error
 }
 
-// read hands on messages until the connection ends.
+// read passes on messages until the connection ends.
 func (c *client) read(ctx context.Context, conn Conn, in chan<- received) {
 	for {
 		var r received

@@ -14,11 +14,11 @@ import (
 	"github.com/starling-fl/starling/model/known"
 )
 
-// Source yields the device's examples once the job's labels are known. It
-// refuses examples that the job has no label for.
+// A Source returns the device's examples once the job's labels are known. It must refuse examples
+// whose label the job does not have.
 type Source func(labels []string) (*dataset.Set, error)
 
-// Examples is the source of a set in memory.
+// Examples is the Source of a set that is in memory.
 func Examples(set *dataset.Set) Source { return set.Relabel }
 
 // Config says how a device takes part. Zero values mean the stated default.
@@ -31,8 +31,8 @@ type Config struct {
 	Progress func(Event)    // called for every event, in order, one at a time; must not block long
 	Trained  func(*Trained) // called once with the model, where the job ends with one on offer; nil: it is not fetched
 	Log      Logger         // default: discard
-	// Roster is called with what shows afterwards who was in this device's shard of a round;
-	// nil: it is not kept.
+	// Roster receives, for each round, a proof of who was in this device's shard; nil: it is not
+	// kept.
 	Roster func(round uint64, task [32]byte, proof *RosterProof)
 	Agent  string // what the operator's log calls this program; default "starling"
 
@@ -48,9 +48,9 @@ type Config struct {
 
 	Known known.List  // published bases beside known.Default's
 	Base  *model.Base // the owner's own copy of the base; nil: the coordinator's, checked by its hash
-	// Fetch gets the base from where it is published instead of from the coordinator: a hub, or
-	// a mirror of one. It is called of a base that the policy allows, and what it yields is held
-	// against the job's hash. nil: the coordinator sends it.
+	// Fetch gets the base from where it is published (a hub or its mirror) instead of from the
+	// coordinator. It is called only for a base that the policy allows, and its result is checked
+	// against the job's hash. nil: the coordinator sends the base.
 	Fetch func(ctx context.Context, from Published) (*model.Base, error)
 
 	BackoffMin time.Duration // first wait before reconnecting; default 500ms
@@ -62,13 +62,13 @@ type Config struct {
 	// HTTP fetches blobs; default: a client with the token's pin. Not used in a
 	// browser.
 	HTTP *HTTPClient
-	// Seed replaces every secret source of randomness where it is not empty.
-	// Only for reproducible demonstrations: nothing is private then.
+	// Seed, if not empty, replaces every secret source of randomness. Only for reproducible
+	// demonstrations: nothing is private then.
 	Seed []byte
 }
 
-// Logger is what of a *slog.Logger a device uses. A browser's has none: log/slog
-// would be a fortieth of what it loads.
+// Logger is the subset of *slog.Logger that a device uses. A browser's build leaves log/slog out,
+// which would be a fortieth of its size.
 type Logger interface {
 	Debug(msg string, args ...any)
 	Info(msg string, args ...any)
@@ -140,12 +140,12 @@ func orElse[T comparable](v *T, otherwise T) {
 	}
 }
 
-// Protocol names what this package speaks, its messages' fields included: a page
-// whose own differs from its coordinator's was built from other sources.
+// Protocol names the version of the protocol, including the fields of its messages. A page whose
+// Protocol differs from its coordinator's was built from other sources.
 func Protocol() string { return wire.Protocol() }
 
-// AddressToken is the join token of a coordinator that asks for no enrolment
-// secret: its address, http://host:port or https://host:port, with a path or without, alone.
+// AddressToken makes the join token of a coordinator that asks for no enrolment secret from its
+// address alone: http://host:port or https://host:port, with or without a path.
 func AddressToken(address string) (string, error) {
 	t := wire.Token{URL: address}
 	if err := t.Validate(); err != nil {

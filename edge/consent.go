@@ -8,9 +8,8 @@ import (
 	"github.com/starling-fl/starling/internal/wire"
 )
 
-// A Consent is a limit of the owner's policy that one coordinator may ask beyond, because
-// its owner said so when it did. It holds for that coordinator and no further than what
-// was asked for, and as long as the policy itself is what it was.
+// A Consent is the owner's permission for one coordinator to exceed one limit of the policy. It
+// covers what was asked for and no more, and holds as long as the policy itself stays the same.
 type Consent struct {
 	Key   string `json:"key"`   // of the policy
 	Have  string `json:"have"`  // what is allowed instead, as PolicyError has it
@@ -31,9 +30,9 @@ func coordinatorOf(t wire.Token) string {
 	return name
 }
 
-// Consent notes that the owner has accepted what found names, of the coordinator that a
-// token leads to: Run toward it with the same policy does not ask again. It refuses what
-// cannot be accepted.
+// Consent records that the owner accepts the limits in found for the coordinator that a token leads
+// to: Run with the same policy does not ask again. It returns an error for limits that cannot be
+// accepted.
 func (a *Account) Consent(token string, p *Policy, found []PolicyError) error {
 	t, err := wire.ParseToken(token)
 	if err != nil {
@@ -61,7 +60,7 @@ func (a *Account) Consent(token string, p *Policy, found []PolicyError) error {
 	return a.keep()
 }
 
-// Consents are what the owner has accepted of the coordinator that a token leads to.
+// Consents lists what the owner has accepted for the coordinator that a token leads to.
 func (a *Account) Consents(token string) []Consent {
 	t, err := wire.ParseToken(token)
 	if err != nil {
@@ -72,7 +71,7 @@ func (a *Account) Consents(token string) []Consent {
 	return slices.Clone(a.state.Consents[coordinatorOf(t)])
 }
 
-// Withdraw forgets what the owner has accepted of the coordinator that a token leads to.
+// Withdraw forgets what the owner has accepted for the coordinator that a token leads to.
 func (a *Account) Withdraw(token string) error {
 	t, err := wire.ParseToken(token)
 	if err != nil {

@@ -24,10 +24,10 @@ func (r *round) drawLot(identity ed25519.PrivateKey) error {
 	if err != nil {
 		return err
 	}
-	return r.sec.Draw(lot)
+	return r.sec.SetLot(lot)
 }
 
-// checkDeal holds what each device of a roster drew against its key, the round and the
+// checkDeal checks what each device of a roster drew against its key, the round and the
 // head that the plan binds: all are in one of the plan's groups, or the shard is refused.
 func checkDeal(cfg *secagg.Config, p *wire.Plan, head log.Head, roster *secagg.Roster) error {
 	if !cfg.Dealt {

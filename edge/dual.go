@@ -10,30 +10,32 @@ import (
 	"github.com/starling-fl/starling/quant"
 )
 
-// Dual is what one device keeps of one job between rounds where training.dual asks for it:
-// the dual variable of DP-CLGECL (Tobaben et al., algorithm 2), which holds the local models
-// to the common one. With w the adapter that a round begins with, and w' what this device made
-// of the one that it took part in before,
+// Dual is the dual variable that one device keeps of one job between rounds if training.dual asks
+// for it, as in DP-CLGECL (Tobaben et al., algorithm 2). It holds the local models close to the
+// common one. With w the adapter that a round begins with, and w' what this device made of the
+// adapter in the round that it last took part in,
 //
 //	lambda += w - w'
 //
-// and lambda is added to what training gives, before that is clipped. It begins at 0, where the
-// paper draws it. A value that a round's rank leaves out waits for a round that has it.
+// and lambda is added to the result of training before it is clipped. It begins at 0, where the
+// paper draws it at random. A value that a round's rank leaves out waits for a round that trains
+// it.
 //
-// It stays in memory: a device that ends begins anew. It holds what the device's data gave, not
-// what was released, so that one unit's data moves all later vectors of its device. The
-// noise is made for one vector of norm S a round whatever is in it: where the device is the
-// unit, that is enough. Where providers are, another's vector would move with a provider's, by
-// more than the noise hides; then Noisy must be set, and each vector carry all of the noise.
+// It stays in memory: a device that restarts begins anew. It depends on the device's data and not
+// only on what was released, so that one unit's data moves all later vectors of its device. The
+// noise covers a vector of norm S in each round whatever is in it, which is enough if the device is
+// the unit of privacy. If providers are the unit, one provider would move the vectors of the others
+// by more than the noise hides; then Noisy must be set, and each vector must carry all of the
+// noise.
 //
-// The zero value is ready, but for Units.
+// The zero value is ready to use once Units is set.
 type Dual struct {
-	// Units are expected in the device's vector: 1, or the mean number of providers. The common
-	// adapter moves by the mean over them.
+	// Units is the expected number of units in the device's vector: 1, or the mean number of
+	// providers. The common adapter moves by the mean over them.
 	Units float64
-	// Noisy takes the device's own noise for a part of w', as algorithm 2 does. Where a
-	// vector does not carry all of the noise it must not: lambda would bring the noise of a round
-	// into the next one's sum, and both sums together would have it taken away.
+	// Noisy includes the device's own noise in w', as algorithm 2 does. It must not be set unless
+	// each vector carries all of the noise: lambda would bring the noise of a round into the next
+	// round's sum, and the two sums together would cancel it.
 	Noisy bool
 
 	mu   sync.Mutex
@@ -48,9 +50,8 @@ type dualState struct {
 	Took   []bool    // Local has it, and Lambda does not count it yet
 }
 
-// A DualRound is a Dual in one contribution. Until that was handed over, and Keep was called,
-// the Dual is as it was: a contribution that comes too late, or to nothing, is not what the
-// device said.
+// A DualRound is the use of a Dual in one contribution. The Dual stays as it was until Keep is
+// called, so that a contribution that was not handed over, or came too late, does not count.
 type DualRound struct {
 	dual   *Dual
 	index  []int     // of the round's values in the vector at the largest rank
@@ -58,7 +59,7 @@ type DualRound struct {
 	local  []float32 // w'; nil until there is a vector
 }
 
-// Round begins a contribution; nil of a nil Dual.
+// Round begins a contribution; nil for a nil Dual.
 func (d *Dual) Round() *DualRound {
 	if d == nil {
 		return nil
@@ -108,7 +109,7 @@ func (r *DualRound) end(t Task, l *quant.Lattice, symbols []int32) error {
 	return nil
 }
 
-// Keep has the Dual go on from the contribution, which was handed over; of nil it is none.
+// Keep updates the Dual after the contribution was handed over. It does nothing on nil.
 func (r *DualRound) Keep() {
 	if r == nil || r.local == nil {
 		return
@@ -121,7 +122,7 @@ func (r *DualRound) Keep() {
 	}
 }
 
-// dual is what the device keeps of the job, nil where that asks for nothing. Another job begins
+// dual is what the device keeps of the job, nil if that asks for nothing. Another job begins
 // its own.
 func (c *client) dual(j *job) *Dual {
 	if j.Dual == 0 {
@@ -139,7 +140,8 @@ type keptDual struct {
 	*Dual
 }
 
-// MarshalBinary is for simulations, which go on after an interruption: a device writes it nowhere.
+// MarshalBinary encodes the state for simulations that continue after an interruption. A device
+// writes it nowhere.
 func (d *Dual) MarshalBinary() ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -150,7 +152,7 @@ func (d *Dual) MarshalBinary() ([]byte, error) {
 	return b, nil
 }
 
-// UnmarshalBinary takes what MarshalBinary gave.
+// UnmarshalBinary restores the state that MarshalBinary encoded.
 func (d *Dual) UnmarshalBinary(b []byte) error {
 	var k dualState
 	if err := cbor.Unmarshal(b, &k); err != nil {

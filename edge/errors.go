@@ -7,7 +7,7 @@ import (
 	"github.com/starling-fl/starling/internal/wire"
 )
 
-// Causes for which Run returns: trying again cannot help.
+// Errors for which Run returns, because trying again cannot help.
 var (
 	ErrVersion    = errors.New("edge: no common protocol version")
 	ErrSecret     = errors.New("edge: the coordinator does not know the enrolment secret")
@@ -16,16 +16,16 @@ var (
 	ErrData       = errors.New("edge: local data cannot be used")
 	ErrBase       = errors.New("edge: the base model cannot be used")
 	ErrJob        = errors.New("edge: the job cannot be joined")
-	// ErrUnreachable is an address at which there is no coordinator, or none whose
-	// certificate is trusted. A device that was joined before goes on trying.
+	// ErrUnreachable is an address without a coordinator, or with one whose certificate is not
+	// trusted. A device that has joined before keeps trying.
 	ErrUnreachable = errors.New("edge: no coordinator can be reached")
-	// ErrDuplicate is an identity that is connected already. It is tried again for
-	// two minutes: a connection of one's own that is dead may be held so long.
+	// ErrDuplicate is an identity that is connected already. Run tries again for two minutes,
+	// because the device's own dead connection may be held that long.
 	ErrDuplicate = errors.New("edge: this identity is connected already")
 	ErrPin       = errors.New("edge: the coordinator's certificate is not the one in the join token")
 )
 
-// Causes for which a device declines a round. They stand in a *RefusalError.
+// Reasons for which a device declines a round. They are the Cause of a *RefusalError.
 var (
 	ErrPlan       = errors.New("plan refused")
 	ErrReplay     = errors.New("round was answered before")
@@ -36,7 +36,7 @@ var (
 	ErrSecagg     = errors.New("aggregation refused")
 )
 
-// A RefusedError is the coordinator's final no.
+// A RefusedError is the coordinator's final refusal of this device.
 type RefusedError struct {
 	Code uint16
 	Text string
@@ -46,8 +46,8 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("edge: the coordinator refused this device: %s (code %d)", Escape(e.Text, false), e.Code)
 }
 
-// A ProtocolError is a coordinator that breaks the protocol. The session ends
-// and Run returns it: an honest coordinator does not do this.
+// A ProtocolError is a message that no honest coordinator sends. The session ends and Run returns
+// it.
 type ProtocolError struct{ Err error }
 
 func (e *ProtocolError) Error() string {
@@ -55,7 +55,7 @@ func (e *ProtocolError) Error() string {
 }
 func (e *ProtocolError) Unwrap() error { return e.Err }
 
-// A RefusalError is this device's leave from one round; the session goes on.
+// A RefusalError is this device's refusal to take part in one round. The session continues.
 type RefusalError struct {
 	Round uint64
 	Cause error // one of the causes above
@@ -98,6 +98,6 @@ func (e *RefusalError) message() *wire.Refuse {
 	return &wire.Refuse{Round: e.Round, Code: code, Reason: reason}
 }
 
-// Uninvited tells that what was refused is the invitation: it is spent, expired or revoked, or
-// its secret is not the coordinator's.
+// Uninvited reports whether the invitation was refused: it is used up, expired or revoked, or its
+// secret is not the coordinator's.
 func (e *RefusedError) Uninvited() bool { return e.Code == wire.CodeEnrolment }

@@ -6,9 +6,9 @@ import (
 	"unicode"
 )
 
-// Escape makes text of somebody else's fit for a terminal or a page: what could
-// move a cursor, colour, break the line, run text backwards or hide in it stands
-// there as its code (\x1b, \u202e). Newlines are kept where lines is set.
+// Escape makes foreign text safe to show in a terminal or a page. Whatever could move a cursor,
+// colour, break the line, run text backwards or hide is replaced by its code (\x1b, \u202e).
+// Newlines are kept if lines is set.
 func Escape(s string, lines bool) string {
 	plain := func(r rune) bool {
 		return r == '\n' && lines || r != unicode.ReplacementChar && unicode.IsPrint(r)

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// A State is where a device stands, as shown to its owner.
+// A State is what a device is doing, as shown to its owner.
 type State string
 
 // The states, in the order in which a round meets them.
@@ -27,7 +27,7 @@ const (
 	Finished   State = "finished"
 )
 
-// An Event is one line of progress.
+// An Event reports progress.
 type Event struct {
 	State   State  `json:"state"`
 	Round   uint64 `json:"round,omitempty"`   // its number, which counts abandoned ones, too
@@ -39,10 +39,10 @@ type Event struct {
 	Text    string `json:"text,omitempty"`
 	Up      int64  `json:"up"`   // bytes of messages sent so far
 	Down    int64  `json:"down"` // bytes of messages and blobs received so far
-	// Peers is what the log of enrolled keys proves of the shard; nil: it is not known yet, or
-	// the job has no log.
+	// Peers is what the log of enrolled keys proves about the shard; nil if it is not known yet, or
+	// if the job has no log.
 	Peers *Peers `json:"peers,omitempty"`
-	// Limits are what of the owner's policy a refused round was outside of.
+	// Limits are the owner's limits that a refused round exceeds.
 	Limits []PolicyError `json:"limits,omitempty"`
 }
 

@@ -6,9 +6,8 @@ import "strings"
 const packages = " attack audio audit bandwidth codegen compiler contract coordinator dataset demo dossier dp edge gateways generation hub jinja jobs kernel kmeans known leak log model natsserver nf4 nn optimizer plan program qrcode " +
 	"quant queue relay report round secagg server sim simulate spans starling store strict sweep task tokenizer uniform voices vrf wasm web wire "
 
-// Explain is an error's text as the owner of a device reads it: without the
-// names of this project's packages, which errors of Go programs start with and
-// which say nothing to them.
+// Explain is an error's text for the owner of a device: without the names of packages that errors
+// of Go programs begin with.
 func Explain(err error) string {
 	if err == nil {
 		return ""

@@ -33,7 +33,7 @@ func roundBits(v float64, units int) float64 {
 	return of * of / (2 * math.Ln2)
 }
 
-// checkNoise holds what devices add themselves against the policy.
+// checkNoise checks what devices add themselves against the policy.
 func (p *Policy) checkNoise(j *wire.Job) (found []error) {
 	v := j.Privacy.OwnNoise // which Contribute adds, since every plan has the job's
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
@@ -60,7 +60,7 @@ func (p *Policy) checkNoise(j *wire.Job) (found []error) {
 // knownBases stands for those of every list that the device has.
 const knownBases = "known"
 
-// checkBase holds a job's base against the policy: which one it is says its hash, and the
+// checkBase checks a job's base against the policy: which one it is says its hash, and the
 // lists that the device has, not the coordinator. What the owner has given is known.
 func (c *client) checkBase(j *job) error {
 	sum := j.Base.SHA256
@@ -93,7 +93,7 @@ func (c *client) unlisted(j *job) string {
 	return what + fmt.Sprintf("; nor is its tokenizer, %x, which says what becomes of each word", j.Published.Tokenizer)
 }
 
-// checkTensors holds what a layout trains at a rank against the policy: what is trained is
+// checkTensors checks what a layout trains at a rank against the policy: what is trained is
 // read from the tensors, not from what the coordinator calls its method.
 func (p *Policy) checkTensors(l *model.Layout, rank int) error {
 	if slices.Contains(p.Tensors, anything) {

@@ -11,17 +11,17 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// Found is what an owner lets jobs be that nobody named to them: those that a coordinator of
-// several lists. Nothing holds of such a job that was accepted of its coordinator for another
-// one; it adds no noise that is only simulated, unless the configuration accepts what is not
-// private; and all that the data gave to any job counts toward Policy.Bits.
+// Found restricts jobs that the owner did not name but that were found in a coordinator's list.
+// What the owner accepted for another job of the same coordinator does not count for such a job; it
+// must not add merely simulated noise, unless the configuration accepts jobs that are not private;
+// and everything that the data gave to any job counts toward Policy.Bits.
 type Found struct {
 	Tasks []string // what may be learnt of the data, as model names tasks
 }
 
 const whyTask = "Data that were gathered to learn one thing may tell more where another is learnt of them"
 
-// check holds an announced job against it; nil allows all, of a job that the owner named.
+// check checks an announced job against it; nil allows all, of a job that the owner named.
 func (f *Found) check(j *wire.Job, notPrivate bool) error {
 	if f == nil {
 		return nil
@@ -62,14 +62,15 @@ func (a *Account) affordBits(j *job, most float64) error {
 		Why: whyHonest, Have: have, Want: fmt.Sprintf("at most %.6g", most)})
 }
 
-// An Offer is a job that a coordinator of several lists.
+// An Offer is one job in the list of a coordinator with several.
 type Offer struct {
 	Name, Pool string
 	Token      string // leads to this job alone
 }
 
 // AskJobs lists the jobs that are open at the coordinator that a fleet's token leads to. Nobody
-// enrols. Of the configuration it reads Token, Policy, AllowPlain, MaxBlob, HTTP and Handshake.
+// enrols. It reads these fields of the configuration: Token, Policy, AllowPlain, MaxBlob, HTTP and
+// Handshake.
 func AskJobs(ctx context.Context, cfg Config) ([]Offer, error) {
 	fleet, err := cfg.reach()
 	if err != nil {

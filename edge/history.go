@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Moment is what a data set had given to a job by then.
+// A Moment is how much a data set had contributed to a job at a point in time.
 type Moment struct {
 	At     int64  `json:"at"`     // seconds since 1970
 	Rounds uint64 `json:"rounds"` // in which an update was handed over
@@ -78,9 +78,9 @@ func mergeHistory(a, b []Moment) []Moment {
 	return all
 }
 
-// Bits is the most that what was given could tell of the data if everybody else had lied: by
-// the noise that this device added itself. ok is false where it added none, and then
-// nothing bounds it.
+// Bits bounds what was contributed could tell about the data, in bits, if everybody else lied: it
+// counts only the noise that this device added itself. ok is false if it added none; then there is
+// no bound.
 func (j *JobAccount) Bits() (bits float64, ok bool) {
 	if j.Contributed == 0 || !(j.Own > 0) || j.ProviderRate > 0 && j.Units == 0 {
 		return 0, false
@@ -88,12 +88,11 @@ func (j *JobAccount) Bits() (bits float64, ok bool) {
 	return float64(j.Contributed) * roundBits(j.Own, j.Units), true
 }
 
-// Forget takes from the account what tells of a job, known by its TaskID's first digits or
-// by its whole name: what it is called, when it had what, how many bytes, and what was
-// tried before it. What protects the data of it stays, under the job's hash:
-// how many rounds it was promised and had, and at what noise. Without those a coordinator
-// that has its owner forget could ask for all of its rounds once more, and the total of
-// epsilon would be less than what was spent.
+// Forget removes the readable record of a job, given by the first digits of its TaskID or its whole
+// name: what it is called, when it got what, how many bytes, and what was tried before it. What
+// protects the data stays, under the job's hash: how many rounds were promised and made, and at
+// what noise. Without that a coordinator could make its owner forget and ask for all of its rounds
+// once more, and the total epsilon would be smaller than what was spent.
 func (a *Account) Forget(which string) (JobAccount, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

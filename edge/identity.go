@@ -20,14 +20,14 @@ const pemType = "STARLING IDENTITY"
 // ErrIdentity is an identity file that cannot be used.
 var ErrIdentity = errors.New("edge: bad identity file")
 
-// NewIdentity draws an identity.
+// NewIdentity draws a new identity.
 func NewIdentity() (ed25519.PrivateKey, error) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	return key, err
 }
 
-// LoadIdentity reads the identity kept at path, or draws one and keeps it there,
-// readable by its owner alone. A file that others can read is refused.
+// LoadIdentity reads the identity stored at path. If there is none it draws one and stores it
+// there, readable by its owner alone. It refuses a file that others can read.
 func LoadIdentity(path string) (ed25519.PrivateKey, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,7 +50,7 @@ func LoadIdentity(path string) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// ParseIdentity reads what FormatIdentity wrote.
+// ParseIdentity decodes what FormatIdentity encoded.
 func ParseIdentity(data []byte) (ed25519.PrivateKey, error) {
 	block, rest := pem.Decode(data)
 	switch {
@@ -66,7 +66,7 @@ func ParseIdentity(data []byte) (ed25519.PrivateKey, error) {
 	return ed25519.NewKeyFromSeed(block.Bytes), nil
 }
 
-// FormatIdentity writes an identity as text.
+// FormatIdentity encodes an identity as text; ParseIdentity decodes it.
 func FormatIdentity(key ed25519.PrivateKey) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: key.Seed()})
 }

@@ -21,7 +21,7 @@ type job struct {
 	task  [32]byte
 	terms contract.Terms // what masking follows from
 
-	base   *model.Base // nil where it lies in the cache on disk
+	base   *model.Base // nil if it lies in the cache on disk
 	layout *model.Layout
 	form   task.Task
 	read   reading // the data, in the task's form
@@ -30,7 +30,7 @@ type job struct {
 }
 
 // against finds the patch that this device holds the base of, and the base cut
-// to the rank; nil where there is none.
+// to the rank; nil if there is none.
 func (j *job) against(patches []wire.Patch, rank int) (*wire.Blob, []float32, error) {
 	if len(patches) == 0 {
 		return nil, nil, nil
@@ -218,7 +218,7 @@ func (c *client) openBase(ctx context.Context, j *job) (*model.Base, error) {
 	return openBlob(j.Base, blob)
 }
 
-// checkPlan holds a plan against the job and this device's limits.
+// checkPlan checks a plan against the job and this device's limits.
 func (c *client) checkPlan(p *wire.Plan) error {
 	j := c.job
 	least, most := j.RankMin, j.RankMax

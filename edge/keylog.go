@@ -13,15 +13,15 @@ import (
 	"github.com/starling-fl/starling/log"
 )
 
-// ErrLog is a coordinator whose log of enrolled keys is not the one that this device
-// knows: a fork of it, an older one, or one that says nothing of what was before.
+// ErrLog is a log of enrolled keys that does not extend the one this device has seen: a fork, an
+// older state, or one without proof that it extends it.
 var ErrLog = errors.New("edge: the coordinator's log of enrolled keys does not go on from what this device knows of it")
 
 // knownLog is what an account keeps of a log.
 type knownLog struct {
 	Note string     `json:"note"` // its last head, as the log's key signed it
 	Seen []seenHead `json:"seen"` // heads by when this device was shown them, the oldest first
-	// Refused is another head that the log's key has signed and that does not go on from
+	// Refused is another head that the log's key has signed and that does not continue from
 	// Note: with it, what shows to anybody else that the log was forked, or was gone back on.
 	Refused string `json:"refused,omitempty"`
 }
@@ -99,7 +99,7 @@ func (a *Account) held(key [32]byte) (log.Head, error) {
 }
 
 // follow takes the next head of a log, and keeps it before anything rests on it. What does
-// not go on from the head that is kept is refused, with ErrLog, and kept beside it.
+// not continue from the head that is kept is refused, with ErrLog, and kept beside it.
 func (a *Account) follow(key [32]byte, note []byte, grown wire.Growth, now time.Time) (log.Head, error) {
 	head, err := log.OpenHead(note, key, "")
 	if err != nil {
@@ -170,17 +170,17 @@ func (a *Account) mergeLogs(logs map[string]*knownLog) {
 	}
 }
 
-// LogAccount is what an account keeps of a log of enrolled keys.
+// LogAccount is what an account remembers about a log of enrolled keys.
 type LogAccount struct {
 	Key  string    `json:"key"`  // that signs its heads, in hexadecimal
 	Keys int64     `json:"keys"` // enrolled, by its last head
 	Seen time.Time `json:"seen"` // when that was shown last
 	Head string    `json:"head"` // as it was signed
-	// Refused is another head, signed by the same key, that does not go on from Head.
+	// Refused is another head, signed by the same key, that does not continue from Head.
 	Refused string `json:"refused,omitempty"`
 }
 
-// Logs are the logs of enrolled keys that the account knows, by their keys.
+// Logs returns the logs of enrolled keys that the account knows, sorted by key.
 func (a *Account) Logs() (logs []LogAccount) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -195,8 +195,8 @@ func (a *Account) Logs() (logs []LogAccount) {
 	return logs
 }
 
-// ForgetLog forgets the one log whose key begins with hexadecimal digits, at least eight:
-// whatever it is next shown of it is followed.
+// ForgetLog forgets the one log whose key begins with the given hexadecimal digits, at least eight.
+// The next head of that log is then accepted whatever it says.
 func (a *Account) ForgetLog(prefix string) (key string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// A Trial is a round of an announced job as this device would take part in it: with as few
-// steps and as few examples as its owner lets an update average.
+// A Trial is a round of an announced job as this device would take part in it, with as few steps
+// and as few examples as its owner lets an update average.
 type Trial struct {
 	training.Spec // without a rate, which a plan says
 
@@ -31,22 +31,21 @@ type Trial struct {
 	Memory int
 }
 
-// A Leak is what a trial found that one update shows.
+// A Leak is the result of trying what one update reveals.
 type Leak struct {
 	Tokens   float64 `json:"tokens"`   // greatest share that an attack found, beyond what guessing does
 	Examples int     `json:"examples"` // of the update
 	Line     string  `json:"line"`     // for the device's owner
 }
 
-// A Leaker tries what one update shows, on examples of its own: nothing of this device's
-// data is in it, so that what follows tells nobody of that. This package plays no attacks;
-// package leak does.
+// A Leaker tries what one update reveals, on examples of its own. It uses nothing of this device's
+// data, so that the outcome tells nobody anything about that data. Package leak has one.
 type Leaker func(ctx context.Context, t Trial) (Leak, error)
 
 // whyLeak is the reason of a limit on it.
 const whyLeak = "If this coordinator invents the other devices, one update of yours is all it needs to read so much of the texts behind it"
 
-// checkLeak tries what one update of the job shows, once a job, and holds it against the
+// checkLeak tries what one update of the job shows, once a job, and checks it against the
 // policy. What cannot be tried has to be accepted like what shows everything: whoever
 // makes base and job can make it fail.
 func (c *client) checkLeak(ctx context.Context, j *job, base *model.Base) error {
@@ -75,7 +74,7 @@ func (c *client) checkLeak(ctx context.Context, j *job, base *model.Base) error 
 	return c.cfg.Policy.checkLeak(found)
 }
 
-// checkLeak holds what was found against the policy.
+// checkLeak checks what was found against the policy.
 func (p *Policy) checkLeak(found Leak) error {
 	if found.Tokens <= p.Leak {
 		return nil

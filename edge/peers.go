@@ -9,22 +9,22 @@ import (
 	"github.com/starling-fl/starling/secagg"
 )
 
-// Peers is what the log of enrolled keys proves of a shard.
+// Peers is what the log of enrolled keys proves about a shard.
 type Peers struct {
 	Devices  int   `json:"devices"`  // in the shard, this one included; all stand in the log
 	Together int   `json:"together"` // the most of them that were enrolled within one minute
 	Newest   int64 `json:"newest"`   // when the last of the others was enrolled, seconds since 1970
-	// Later are those that this device had been shown the log without more than an hour after
-	// they are said to have been enrolled. (A head is that of a round's draw: who enrols
-	// meanwhile is in the next.)
+	// Later counts the devices that are missing from a head of the log that this device was shown
+	// more than an hour after they are said to have been enrolled. (A head is that of a round's
+	// draw: whoever enrols meanwhile is in the next one.)
 	Later int   `json:"later,omitempty"`
 	Keys  int64 `json:"keys"` // in the log
-	// Groups is how many the round's devices were dealt into by their own keys, the shard
-	// being of one of them; 0: its coordinator chose who is in it.
+	// Groups is the number of groups into which the round's devices were dealt by their own keys,
+	// the shard being one of them; 0: the coordinator chose who is in it.
 	Groups uint32 `json:"groups,omitempty"`
 }
 
-// String is what an owner reads.
+// String describes the shard for the device's owner.
 func (p *Peers) String() string {
 	text := fmt.Sprintf("your shard: %d devices of %d enrolled, %d of them enrolled within one minute of each other", p.Devices, p.Keys, p.Together)
 	if p.Later > 0 {
@@ -44,7 +44,7 @@ func (p *Peers) String() string {
 // within is the time in which devices are counted as enrolled together, seconds.
 const within = 60
 
-// enrolments holds a shard's roster against the log: each of its devices stands in it,
+// enrolments checks a shard's roster against the log: each of its devices stands in it,
 // under the head that the plan binds.
 func enrolments(cfg *secagg.Config, head log.Head, roster *secagg.Roster) (*log.Members, [][32]byte, error) {
 	var m log.Members
@@ -123,7 +123,7 @@ func (c *client) tellPeers(r *round) {
 	c.events.send(v)
 }
 
-// checkRoster holds a roster against the log and the owner's policy.
+// checkRoster checks a roster against the log and the owner's policy.
 func (c *client) checkRoster(r *round, roster *secagg.Roster, own [32]byte) error {
 	refuse := func(cause, err error) error {
 		return &RefusalError{Round: r.plan.Round, Cause: cause, Err: err}

@@ -20,23 +20,22 @@ import (
 	"github.com/starling-fl/starling/task"
 )
 
-// ErrPolicy is a job that the device's owner does not want.
+// ErrPolicy is a job that asks for more than the device's owner allows: see PolicyErrors.
 var ErrPolicy = errors.New("edge: the job is outside this device's policy")
 
-// A Policy is what a device's owner lets a coordinator ask for. The coordinator
-// has no say in it: what it announces is held against it when the device joins,
-// what it plans in every round. The limits together are what keeps a sum from
-// being one device's data: enough devices in it, enough of them presumed to be
-// invented, an update small and coarse enough to hide in. OwnNoise, Bits, Examples
-// and Tensors hold where all of that fails because everybody else lies.
+// A Policy is what a device's owner lets a coordinator ask for. The coordinator has no influence on
+// it: the device checks the announced job against it when it joins, and the plan of every round.
+// Together the limits ensure that a sum is not one device's data: enough devices are in it, enough
+// of them are presumed to be invented, and the update is small and coarse enough to hide among the
+// others. OwnNoise, Bits, Examples and Tensors protect the data even if everybody else lies.
 type Policy struct {
-	// OwnNoise is the least noise that this device itself adds to what it sends: its
-	// standard deviation over the clip norm. 0 is none: whoever adds up the updates is
-	// trusted to add it. Default 0.1: alone in its sum, a round tells 72 bits at most.
+	// OwnNoise is the least noise that this device must add to what it sends: its standard
+	// deviation divided by the clip norm. 0 requires none: then whoever adds up the updates is
+	// trusted to add noise. Default 0.1: alone in its sum, a round reveals 72 bits at most.
 	OwnNoise float64 `yaml:"own_noise"`
-	// Bits is the most that the rounds which a job announces could tell of the data, in
-	// bits, if nobody else's update stood in any sum: 1/(2 v^2 ln 2) a round at own noise
-	// v. 0: no limit. Default 100000, 12 kB.
+	// Bits limits what all rounds of a job could reveal about the data, in bits, if no other
+	// device's update were in any sum: 1/(2 v^2 ln 2) a round at own noise v. 0: no limit. Default
+	// 100000, 12 kB.
 	Bits float64 `yaml:"bits"`
 	// Examples is the least number of distinct examples that an update averages, each
 	// provider's in a job that protects those. Default 16.
@@ -101,25 +100,25 @@ type Policy struct {
 	// Peers are identities, Ed25519 keys in hexadecimal: a shard with anybody else
 	// in it is refused. It needs a job with identified rosters. Default none: any.
 	Peers []string `yaml:"peers"`
-	// PeerAge is how long ago the others of a shard must have been enrolled, as far as this
-	// device can tell from the job's log: those more recent are counted as the coordinator's,
-	// and a shard with more of them than it withstands is refused. Default 0: any.
+	// PeerAge is how long ago the other devices of a shard must have been enrolled, as far as this
+	// device can tell from the job's log. More recent ones are presumed to be the coordinator's,
+	// and a shard with more of them than it withstands is refused. Default 0: any age.
 	PeerAge time.Duration `yaml:"peer_age"`
-	// Groups is the least number of groups into which the devices of a round must be dealt by
-	// their own keys, so that a coordinator which means to be alone with this device's update
-	// needs as many times the devices of its own. 0: it may choose who is in a shard. Default 0:
-	// a fleet of one shard has no groups.
+	// Groups is the least number of groups into which the devices of a round must be dealt by their
+	// own keys: a coordinator that wants to be alone with this device's update then needs that many
+	// times as many devices of its own. 0: it may choose who is in a shard. Default 0, since a
+	// fleet of one shard has no groups.
 	Groups int `yaml:"groups"`
-	// Silent keeps moments: what this device says leaves when it follows from what is announced
-	// and from how fast made-up examples are here, never from the data, and what has come to
-	// nothing by then is zeros. Default true; false on the coordinator's own machine.
+	// Silent makes the moments at which this device sends independent of the data: they follow from
+	// the job and from how long made-up examples take here, and whatever is not ready by then is
+	// sent as zeros. Default true; false on the coordinator's own machine.
 	Silent bool `yaml:"silent"`
 	// Log is the key of a witness, NAME+HASH+KEY, which must have signed the head of the job's
 	// log that a round's plan binds. Default none.
 	Log string `yaml:"log"`
 }
 
-// DefaultPolicy is what a device allows a coordinator elsewhere.
+// DefaultPolicy is what a device allows a coordinator on another machine.
 func DefaultPolicy() Policy {
 	return Policy{
 		Shard: 8, Corrupt: 0.05, BreachBits: 40, ClipNorm: 10, Rank: 32, Values: 4_000_000, Steps: 100, Batch: 64, Work: 1e13, Memory: 1024,
@@ -140,10 +139,10 @@ func coarse() (names []string) {
 	return names
 }
 
-// LocalPolicy is what a device allows a coordinator on its own machine, whose
-// operator can read the device's file anyway: shards of three, none of them
-// presumed invented, and no noise of the device's own, so that a handful of devices can
-// try things out. All else is DefaultPolicy's.
+// LocalPolicy is what a device allows a coordinator on its own machine, whose operator can read the
+// device's file anyway. It allows shards of three devices, none of them presumed invented, and
+// requires no noise of the device's own, so that a handful of devices can try things out. The rest
+// is DefaultPolicy's.
 func LocalPolicy() Policy {
 	p := DefaultPolicy()
 	p.Shard, p.Corrupt, p.BreachBits = 3, 0, 0
@@ -178,7 +177,7 @@ func PolicyFor(where string) (p Policy, local bool) {
 	return DefaultPolicy(), false
 }
 
-// loopback tells whether an address is on this machine whatever names resolve to.
+// loopback reports whether an address is on this machine whatever names resolve to.
 func loopback(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -188,7 +187,7 @@ func loopback(address string) bool {
 	return u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
-// Validate refuses a policy that means nothing, with the key that does.
+// Validate returns an error that names the first key without a meaningful value.
 func (p *Policy) Validate() error {
 	in := func(key string, v, least, most int) error {
 		if v < least || v > most {
@@ -244,8 +243,7 @@ func (p *Policy) Validate() error {
 	return err
 }
 
-// A PolicyError is one thing that a job or a plan asks for beyond the owner's
-// limit.
+// A PolicyError is one limit of the owner's policy that a job or a plan exceeds.
 type PolicyError struct {
 	Key  string `json:"key"`  // of the policy file; the flag is the same with dashes
 	What string `json:"what"` // what is asked for
@@ -274,7 +272,7 @@ const (
 	whyRounds = "Every round tells a little more about your data"
 )
 
-// checkJob holds an announced job against the policy: everything that is
+// checkJob checks an announced job against the policy: everything that is
 // outside of it, so that an owner who wants it decides once.
 func (p *Policy) checkJob(j *wire.Job) error {
 	var found []error
@@ -318,7 +316,7 @@ func (p *Policy) checkJob(j *wire.Job) error {
 	return fmt.Errorf("%w:\n%w", ErrPolicy, errors.Join(found...))
 }
 
-// checkValues holds the size of the job's largest update against the policy.
+// checkValues checks the size of the job's largest update against the policy.
 func (p *Policy) checkValues(n int) error {
 	if n <= p.Values {
 		return nil
@@ -327,7 +325,7 @@ func (p *Policy) checkValues(n int) error {
 		strconv.Itoa(n), "at most " + strconv.Itoa(p.Values)})
 }
 
-// checkPlan holds a round's plan of a job against the policy.
+// checkPlan checks a round's plan of a job against the policy.
 func (p *Policy) checkPlan(j *wire.Job, pl *wire.Plan) error {
 	if n := int(pl.Steps) + int(j.Scored); n > p.Steps {
 		return &PolicyError{"steps", fmt.Sprintf("the round takes %d local steps", n), whyWork,
@@ -357,7 +355,7 @@ func (p *Policy) checkRoster(entries []secagg.Entry, own [32]byte) error {
 	return nil
 }
 
-// checkWork holds what a program was proved to take against the policy.
+// checkWork checks what a program was proved to take against the policy.
 func checkWork(units, most float64) error {
 	if units <= most {
 		return nil
@@ -369,7 +367,7 @@ func checkWork(units, most float64) error {
 // mostPages are those of the largest memory that a program can have, 4 GiB less one.
 const mostPages = 1<<16 - 1
 
-// checkMemory holds a program's memory, in pages of 64 KiB, against the policy, in MiB;
+// checkMemory checks a program's memory, in pages of 64 KiB, against the policy, in MiB;
 // 0 is none of its own.
 func checkMemory(pages uint32, most int) error {
 	mib := (int(pages) + 15) / 16
@@ -384,7 +382,7 @@ func checkMemory(pages uint32, most int) error {
 // few a step takes: each of the device's is encoded at least once.
 const fewestHeld = 64
 
-// checkBatch holds the memory of a step's examples against the policy: base and job say
+// checkBatch checks the memory of a step's examples against the policy: base and job say
 // how long each is.
 func (p *Policy) checkBatch(columns []task.Column, batch int) error {
 	batch = max(batch, fewestHeld)

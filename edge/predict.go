@@ -16,27 +16,27 @@ import (
 // of each token's classes, or of how each token begins and ends an answer.
 const outputLogits = "logits"
 
-// A Prediction is one thing that a model says of an example.
+// A Prediction is one thing that a model says about an example.
 type Prediction struct {
 	Word        string  // the word that Label is of, where the model labels words
-	Label       string  // or the answer as the document has it, "" where it finds none
+	Label       string  // or the answer as the document has it, "" if it finds none
 	Probability float64 // a softmax, not calibrated
 }
 
-// A Try says how a model is tried.
+// Try says how Predict runs the model.
 type Try struct {
-	// Untrained asks the base alone, as it is without a job: under an adapter that has learnt
-	// nothing, whose head gives every label the same score.
+	// Untrained runs the base without what the job has learnt: under an adapter whose head gives
+	// every label the same score.
 	Untrained bool
-	// Written is given a text as it grows, of a model that writes one; an error of its ends
+	// Written receives the text as it grows, from a model that writes one; an error from it ends
 	// the text. It may be nil.
 	Written func(text string) error
 }
 
-// Predict says what the model makes of an example, whose own label does not count: each
-// label, the likeliest first; the likeliest label of each word that there is room for,
-// of what stands between a text's spaces; the likeliest answer; or what it writes, a token
-// that is the likeliest after the other. The first call prepares the program, which takes a moment.
+// Predict runs the model on an example, ignoring the example's own label. It returns every label,
+// the likeliest first; or the likeliest label of each word that fits (words are what stands between
+// a text's spaces); or the likeliest answer; or a text that it writes, taking the likeliest token
+// each time. The first call prepares the program, which takes a moment.
 func (t *Trained) Predict(ctx context.Context, e *dataset.Example, how Try) ([]Prediction, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

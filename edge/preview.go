@@ -17,7 +17,7 @@ const aboutPath = "/v1/job"
 // mostAbout bounds that answer, bytes.
 const mostAbout = 4 << 20
 
-// preview asks what the job is and holds it against this device's data before
+// preview asks what the job is and checks it against this device's data before
 // the device enrols: one that could not take part would be counted in the
 // population, and waited for, for ever. What it is told binds nobody, the job
 // that is enrolled in is checked again; a coordinator that does not answer is

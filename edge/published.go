@@ -10,14 +10,14 @@ import (
 	"github.com/starling-fl/starling/model/known"
 )
 
-// Published is where everybody can have a base.
+// Published says where anybody can get a base.
 type Published struct {
 	Name     string // on a hub, owner/name; starling/NAME is one that the programs embed
 	Revision string // the commit there; empty: it has none
-	Most     int64  // bytes of weights that may come for it, which are stored wider than a job may ask for
+	MaxBytes int64  // bytes of weights that may come for it, which are stored wider than a job may ask for
 }
 
-// String names it as people do.
+// String is the name that people use for it.
 func (p Published) String() string {
 	if p.Revision == "" {
 		return p.Name
@@ -40,7 +40,7 @@ func (c *client) knowsTokenizer(sum [32]byte) bool {
 }
 
 // published says where a job's base can be had: by a list of this device's, and only where
-// that has nothing to say, by the coordinator's word. ok is false where nobody names a place.
+// that has nothing to say, by the coordinator's word. ok is false if nobody names a place.
 func (c *client) published(j *job) (from Published, ok bool) {
 	from = Published{Name: j.Published.Name, Revision: j.Published.Revision}
 	if b, listed := c.listed(j.Base.SHA256); listed {
@@ -50,7 +50,7 @@ func (c *client) published(j *job) (from Published, ok bool) {
 		}
 	}
 	// Of four bits a value, and what a model's file holds beside the base.
-	from.Most = 10*int64(j.Base.Size) + 64<<20
+	from.MaxBytes = 10*int64(j.Base.Size) + 64<<20
 	return from, from.Name != ""
 }
 
@@ -76,7 +76,7 @@ func (c *client) fetchBase(ctx context.Context, j *job) (*model.Base, error) {
 	return own, nil
 }
 
-// checkTokenizer holds the tokenizer within a base against the one that the job names.
+// checkTokenizer checks the tokenizer within a base against the one that the job names.
 func (j *job) checkTokenizer(b *model.Base) error {
 	if have := sha256.Sum256(b.Tokenizer); have != j.Published.Tokenizer {
 		return fmt.Errorf("%w: its tokenizer is %x, the job names %x", ErrBase, have, j.Published.Tokenizer)

@@ -43,8 +43,8 @@ func TestHostileBaseElsewhere(t *testing.T) {
 		var asked []string
 		cfg.Fetch = func(_ context.Context, from Published) (*model.Base, error) {
 			asked = append(asked, from.String())
-			if from.Most < int64(h.job.Base.Size) {
-				t.Errorf("%s: %d bytes may come of %d", name, from.Most, h.job.Base.Size)
+			if from.MaxBytes < int64(h.job.Base.Size) {
+				t.Errorf("%s: %d bytes may come of %d", name, from.MaxBytes, h.job.Base.Size)
 			}
 			if c.yields == nil {
 				c.yields = tinyBase(t)

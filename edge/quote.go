@@ -17,8 +17,8 @@ import (
 	"github.com/starling-fl/starling/wasm"
 )
 
-// A Quote is what a round of a job takes on this device, found out before joining it: by
-// the job's own program of its greatest rank, with made-up weights and examples.
+// A Quote is the cost of a round on this device, measured before joining with the job's own program
+// at its largest rank, on made-up weights and examples.
 type Quote struct {
 	Step   float64 `json:"step_seconds"`  // of one batch
 	Start  float64 `json:"start_seconds"` // once: compiling the program, writing the weights
@@ -28,8 +28,8 @@ type Quote struct {
 	Base  uint64    `json:"base_bytes"` // fetched once
 }
 
-// RoundSize is what a device moves and does in a round of the greatest rank, as the
-// coordinator says.
+// RoundSize is what a device transfers and computes in a round of the largest rank, as the
+// coordinator states it.
 type RoundSize struct {
 	Batch  int    `json:"batch"`
 	Steps  int    `json:"steps"` // at most, where the job counts epochs
@@ -38,7 +38,7 @@ type RoundSize struct {
 	Up     uint64 `json:"up"`
 }
 
-// Work is about how long a round computes with so many examples, in seconds.
+// Work estimates how long a round with the given number of examples computes, in seconds.
 func (q Quote) Work(examples int) float64 {
 	steps := q.Round.Steps
 	if q.Round.Epochs > 0 {
@@ -64,11 +64,12 @@ const mostOffered = 4096
 // vector code on one core. What is more is not tried, since a step cannot be cut short.
 const longestTrial = unitsAMinute / 6
 
-// ErrLongTrial is a program whose one step is too long to be tried.
+// ErrLongTrial is a program of which a single step takes too long to be tried.
 var ErrLongTrial = errors.New("edge: one step of the job takes too long to be tried")
 
-// AskQuote fetches the job's program and runs steps of it for a time, one at least. Nobody enrols, nothing is sent, and neither base nor data is touched. Of the
-// configuration it reads Token, Policy, AllowPlain, MaxBlob, HTTP and Handshake.
+// AskQuote fetches the job's program and runs its steps for the given time, at least one. Nobody
+// enrols, nothing is sent, and neither base nor data is touched. It reads these fields of the
+// configuration: Token, Policy, AllowPlain, MaxBlob, HTTP and Handshake.
 func AskQuote(ctx context.Context, cfg Config, cores int, lasts time.Duration) (q Quote, err error) {
 	token, err := cfg.reach()
 	if err != nil {

@@ -41,8 +41,8 @@ func random(seed []byte, purpose string, round uint64) io.Reader {
 	return cipher.StreamReader{S: cipher.NewCTR(block, make([]byte, aes.BlockSize)), R: zeros{}}
 }
 
-// Reproducible gives device i of a reproducible fleet its seed and its identity:
-// the same over sockets and in a simulation.
+// Reproducible returns the seed and the identity of device i of a reproducible fleet. They are the
+// same over sockets and in a simulation.
 func Reproducible(fleet []byte, i int) (seed []byte, identity ed25519.PrivateKey) {
 	derive := func(purpose string) []byte {
 		m := hmac.New(sha256.New, fleet)
@@ -53,8 +53,8 @@ func Reproducible(fleet []byte, i int) (seed []byte, identity ed25519.PrivateKey
 	return derive("device"), ed25519.NewKeyFromSeed(derive("identity"))
 }
 
-// OwnNoise is the source of a reproducible device's own noise in a round: what it adds to
-// its vector over sockets. See [Contribution.Own].
+// OwnNoise is the source of the noise that a reproducible device adds to its vector in a round. See
+// Contribution.Own.
 func OwnNoise(seed []byte, round uint64) dp.Noise {
 	return dp.NewSampler(random(seed, forNoise, round))
 }

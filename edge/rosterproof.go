@@ -16,9 +16,9 @@ import (
 	"github.com/starling-fl/starling/secagg"
 )
 
-// A RosterProof shows afterwards, to anybody, who was in a device's shard of one round:
-// the bytes of the job, the plan and the roster as the device was sent them. Their
-// signatures and the log's head in the plan say the rest; there is no secret in it.
+// A RosterProof shows anybody, afterwards, who was in a device's shard of one round. It holds the
+// job, the plan and the roster exactly as they were sent to the device; their signatures and the
+// log's head in the plan prove the rest. It holds no secret.
 type RosterProof struct {
 	Version int    `json:"version"`
 	Job     []byte `json:"job"`
@@ -31,7 +31,7 @@ const rosterProofVersion = 2 // 1: of jobs and plans before protocol 15
 // MaxRosterProof bounds the encoding of a RosterProof in bytes.
 const MaxRosterProof = 4 << 20
 
-// ErrRosterProof is a proof of a roster that cannot be read, or proves nothing.
+// ErrRosterProof is a roster proof that cannot be read or does not hold.
 var ErrRosterProof = errors.New("edge: the roster is not proved")
 
 // A ProvenRoster is what a RosterProof proves.
@@ -46,14 +46,14 @@ type ProvenRoster struct {
 	Devices []ProvenDevice `json:"devices"`
 }
 
-// A ProvenDevice was in the shard.
+// A ProvenDevice is a device that was in the shard.
 type ProvenDevice struct {
 	Identity string    `json:"identity"` // hexadecimal
 	Leaf     int64     `json:"leaf"`     // its number in the log
 	Enrolled time.Time `json:"enrolled"` // as the log says
 }
 
-// ParseRosterProof reads the JSON of one.
+// ParseRosterProof decodes a RosterProof from JSON.
 func ParseRosterProof(b []byte) (*RosterProof, error) {
 	if len(b) > MaxRosterProof {
 		return nil, fmt.Errorf("%w: %d bytes, limit %d", ErrRosterProof, len(b), MaxRosterProof)

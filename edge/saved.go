@@ -11,8 +11,7 @@ import (
 	"github.com/starling-fl/starling/task"
 )
 
-// A SavedModel is a trained model as bytes, to be kept and opened again without its
-// coordinator.
+// A SavedModel is a trained model as bytes, to be stored and opened again without its coordinator.
 type SavedModel struct {
 	Version uint64 // rounds in it
 	Rank    int
@@ -26,8 +25,8 @@ type SavedModel struct {
 // mostSaved bounds a base that Save copies: what keeps a model holds it in memory.
 const mostSaved = 64 << 20
 
-// Save returns the model as bytes; ok is false for one of a base larger than 64 MiB.
-// Call it before the first Predict, which lets go of the parts.
+// Save returns the model as bytes; ok is false if its base is larger than 64 MiB. Call it before
+// the first Predict, which frees the parts.
 func (t *Trained) Save() (k SavedModel, ok bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -45,7 +44,7 @@ func (t *Trained) Save() (k SavedModel, ok bool, err error) {
 	return k, sha256.Sum256(k.Base) == t.job.Base.SHA256, nil
 }
 
-// Open is the model again, checked as one that is fetched.
+// Open returns the model, after the same checks as when it was fetched.
 func (k SavedModel) Open() (*Trained, error) {
 	j, err := wire.ParseJob(k.Job)
 	if err != nil {

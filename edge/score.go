@@ -15,13 +15,13 @@ import (
 	"github.com/starling-fl/starling/task"
 )
 
-// scoresOffered tells whether this build scores what is held out: a page's light build does
+// scoresOffered reports whether this build scores what is held out: a page's light build does
 // not, and is not loaded for jobs that ask for it.
 const scoresOffered = true
 
-// HoldOut sets a share of each unit's examples apart, which are scored and never trained on.
-// What is in an example decides, so that it stays apart however a file grows or is sorted, and
-// on every device that holds a copy of it. A unit all of whose examples it would be keeps them.
+// HoldOut sets a share of each unit's examples aside, to be scored and never trained on. The
+// content of an example decides, so that it stays aside however a file grows or is sorted, and on
+// every device that holds a copy of it. A unit that would lose all of its examples keeps them.
 func (d *Data) HoldOut(share float64) error { return d.holdOut(share, nil) }
 
 // holdOut is HoldOut, which calls pause between two examples where that is not nil.
@@ -83,7 +83,7 @@ func lot(row task.Batch) float64 {
 }
 
 // score runs the task's steps on some of a unit's held-out examples, none of which moves
-// anything: at a learning rate of 0. It returns nothing where there are none, or where what
+// anything: at a learning rate of 0. It returns nothing if there are none, or where what
 // came of them is no number: such a unit says nothing. Only the end of ctx is an error; what
 // else is wrong with the program, training says.
 func (c Contribution) score(ctx context.Context, trainer Trainer, t Task, data *local) (*contract.Said, error) {

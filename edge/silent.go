@@ -72,7 +72,7 @@ func (c *client) hold(ctx context.Context) error {
 	return until(ctx, nextBeat(c.heard, time.Now()))
 }
 
-// silent tells whether moments are kept. In a reproducible run nothing is private.
+// silent reports whether moments are kept. In a reproducible run nothing is private.
 func (c *client) silent() bool { return c.cfg.Policy.Silent && len(c.cfg.Seed) == 0 }
 
 // speed is how long made-up examples take a device, of each program that it has run: a job has
@@ -97,7 +97,7 @@ type cost struct {
 	rounds             int // until it is measured anew
 }
 
-// measured says whether the cost is still good, and counts the round.
+// measured reports whether the cost is still good, and counts the round.
 func (p *speed) measured(of measure) (cost, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

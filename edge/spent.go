@@ -9,9 +9,9 @@ import (
 	"github.com/starling-fl/starling/dp"
 )
 
-// Spent is what all jobs together have cost a data set as seen from this device:
-// each contribution counts in full, at the noise that its job says it adds.
-// Rounds about a device and rounds about providers in it have no common guarantee.
+// Spent is what all jobs together have cost a data set as seen from this device: each contribution
+// counts in full, at the noise that its job says it adds. Rounds that protect devices and rounds
+// that protect providers have no common guarantee.
 type Spent struct {
 	Jobs      int           `json:"jobs"`                // that the data has given to
 	Devices   *dp.Guarantee `json:"devices,omitempty"`   // of jobs that protect devices; nil: none, or Noiseless
@@ -21,7 +21,7 @@ type Spent struct {
 	Noiseless []string `json:"noiseless,omitempty"`
 }
 
-// Spent composes what the account's jobs had.
+// Spent composes what all jobs of the account have cost.
 func (a *Account) Spent() (Spent, error) {
 	a.mu.Lock()
 	jobs := make([]JobAccount, 0, len(a.state.Jobs))

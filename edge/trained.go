@@ -12,16 +12,16 @@ import (
 	"github.com/starling-fl/starling/wasm"
 )
 
-// ErrNoModel is a job that ends without offering its model to this device.
+// ErrNoModel is a job that ended without offering its model to this device.
 var ErrNoModel = errors.New("edge: no model is offered")
 
 // archiveExtra is what an archive may have beside the adapter's values, bytes: names,
 // configuration, README.
 const archiveExtra = 1 << 20
 
-// Trained is what a job has come to, for a device that took part: the released
-// adapter at a rank, with the program that runs it. It needs the coordinator no
-// more. Its methods may be called from any goroutine, one at a time each.
+// Trained is the finished model of a job, for a device that took part: the released adapter at one
+// rank, with the program that runs it. It no longer needs the coordinator. Its methods may be
+// called from any goroutine, one at a time.
 type Trained struct {
 	Version uint64   // rounds in it
 	Rank    int      // 0: the head alone
@@ -136,7 +136,7 @@ func (t *Trained) load(ctx context.Context) (_ *loaded, err error) {
 	return b, b.fill(ctx, t.base)
 }
 
-// Close frees what the model takes.
+// Close frees the model's memory.
 func (t *Trained) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -42,7 +42,7 @@ type socket struct {
 	tls  *tls.ConnectionState
 }
 
-// Exporter is of the connection's TLS; nil where it has none.
+// Exporter is of the connection's TLS; nil if it has none.
 func (s *socket) Exporter(label string) ([]byte, error) {
 	if s.tls == nil {
 		return nil, nil
@@ -146,9 +146,9 @@ func DialSocket(ctx context.Context, token string, netDial NetDialer) (Conn, err
 // blobIdle is how long a connection waits for the next blob to be asked for.
 const blobIdle = 3 * time.Second
 
-// NewHTTPClient makes the client that blobs are fetched with by default. It
-// trusts exactly the pinned certificate where the token has a pin, and the
-// system's roots otherwise. netDial nil means the system's dialer.
+// NewHTTPClient returns the client that blobs are fetched with by default. It trusts exactly the
+// pinned certificate if the token has a pin, and the system's roots otherwise. A nil netDial means
+// the system's dialer.
 func NewHTTPClient(token string, netDial NetDialer) (*http.Client, error) {
 	t, err := wire.ParseToken(token)
 	if err != nil {

@@ -12,19 +12,18 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// ErrUnpromised is a program that the job does not lead to.
+// ErrUnpromised is a program that is not the one compiled from the announced job.
 var ErrUnpromised = errors.New("edge: the coordinator's program is not the one that its job says")
 
-// BrowserTrust is what the user of a page has to know before joining: a browser
-// has no compiler that could make a program again.
+// BrowserTrust is what the user of a page has to know before joining: a browser has no compiler,
+// and so cannot make a program again to check it.
 const BrowserTrust = "In a browser you trust whoever runs this coordinator: it sends this page and the program that trains on your file. " +
 	"The program can reach nothing but your examples, and what it returns is clipped, rounded and hidden in a sum of several devices; " +
 	"but only the starling program on your own machine checks that it is the training that the job promises."
 
-// A Remaker makes the program of an announced job again, of the job's name, labels and
-// recipe and its base, for a rank and a host: program.Remake. It begins nothing that
-// takes more than work, and ends with ctx. This package reaches no
-// compiler, which would not fit a browser.
+// A Remaker makes the program of an announced job again, from the job's name, labels and recipe and
+// its base, for a rank and a host, as program.Remake does. It starts nothing that takes more than
+// work, and ends with ctx. This package links no compiler, which would not fit into a browser.
 type Remaker func(ctx context.Context, work float64, name string, labels []string, recipe []byte, base *model.Base, rank int, host string) ([]byte, error)
 
 // vetted are the programs that may run on this device's data: by hash, those the

@@ -12,8 +12,7 @@ import (
 	"github.com/starling-fl/starling/task"
 )
 
-// CompletionScore is how well what is written greedily behind prompts fits what is right,
-// each figure 0..1.
+// CompletionScore says how well greedily written completions fit the right ones, each figure 0..1.
 type CompletionScore struct {
 	Completions int     `json:"completions"`
 	ExactMatch  float64 `json:"exact_match"` // but for outer space
@@ -21,14 +20,14 @@ type CompletionScore struct {
 	SameJSON    float64 `json:"json_match"` // both are JSON of one value
 }
 
-// Completions writes behind prompts whose completions are known, and compares.
+// Completions completes prompts whose completions are known, and compares.
 type Completions struct {
 	writer   *nn.Writer
 	task     task.Prompter
 	examples []dataset.Example
 }
 
-// NewCompletions is of the examples that are prompts with completions; nil where there is
+// NewCompletions takes the examples of the set that are prompts with completions; nil if there are
 // none.
 func NewCompletions(be compute.Backend, base *model.Base, layout *model.Layout, sequence int, set *dataset.Set) (*Completions, error) {
 	t, err := task.New(base, layout, sequence)
@@ -49,11 +48,11 @@ func NewCompletions(be compute.Backend, base *model.Base, layout *model.Layout, 
 	return c, err
 }
 
-// Len is how many there are.
+// Len is the number of prompts.
 func (c *Completions) Len() int { return len(c.examples) }
 
-// Score is of an adapter at a rank; each is told of every example, and may be nil. A prompt is
-// cut as it is where it is learnt.
+// Score scores an adapter at a rank. each, if not nil, is called after every example. A prompt is
+// cut as it is in training.
 func (c *Completions) Score(ctx context.Context, adapter []float32, rank int, each func(done int)) (s CompletionScore, err error) {
 	n := float64(len(c.examples))
 	s.Completions = len(c.examples)

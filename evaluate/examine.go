@@ -15,16 +15,16 @@ import (
 	"github.com/starling-fl/starling/task"
 )
 
-// Examined is what a model shows of one example: what attacks on privacy look at.
+// Examined is what a model reveals about one example, for attacks on privacy.
 type Examined struct {
 	Right      float64 // 1 where everything that is said is right, else 0
 	Similarity float64 // of an answer to the right one (ANLS), else the share of places that are right
-	Loss       float64 // mean cross-entropy of what is right, in nats; NaN where a document does not hold it
+	Loss       float64 // mean cross-entropy of what is right, in nats; NaN if a document does not hold it
 	Confidence float64 // how sure the model is of what it says: not calibrated
-	Said       string  // an answer; "" of labels
+	Answer     string  // an answer; "" of labels
 }
 
-// Examiner looks at examples one by one, where evaluators sum up.
+// Examiner examines examples one by one, where evaluators compute means.
 type Examiner struct {
 	task      task.Task
 	responder *Responder    // of a task that asks
@@ -33,7 +33,7 @@ type Examiner struct {
 	classes   int
 }
 
-// NewExaminer makes one, on a backend; of any task.
+// NewExaminer returns an Examiner for any task, on a backend.
 func NewExaminer(be compute.Backend, b *model.Base, layout *model.Layout, sequence int) (*Examiner, error) {
 	t, err := task.New(b, layout, sequence)
 	if err != nil {
@@ -53,10 +53,10 @@ func NewExaminer(be compute.Backend, b *model.Base, layout *model.Layout, sequen
 	return e, err
 }
 
-// Asks says whether examples are questions with answers in words.
+// Asks reports whether examples are questions with answers in words.
 func (x *Examiner) Asks() bool { return x.responder != nil }
 
-// Unasked is an example without its question: as little of one as the task can read.
+// Unasked returns an example without its question, or with as little of one as the task can read.
 func (x *Examiner) Unasked(e dataset.Example) dataset.Example {
 	e.Question = ""
 	if x.responder.span != nil {
@@ -65,12 +65,12 @@ func (x *Examiner) Unasked(e dataset.Example) dataset.Example {
 	return e
 }
 
-// Replies are the answers alone, whatever the examples know of the right ones.
+// Replies computes the answers alone, whatever right answers the examples have.
 func (x *Examiner) Replies(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]Reply, error) {
 	return x.responder.Answer(ctx, slice, rank, examples)
 }
 
-// Losses are Examined.Loss alone, which takes less.
+// Losses computes Examined.Loss alone, which is cheaper.
 func (x *Examiner) Losses(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]float64, error) {
 	if x.Asks() {
 		return x.responder.Losses(ctx, slice, rank, examples)
@@ -83,7 +83,7 @@ func (x *Examiner) Losses(ctx context.Context, slice []float32, rank int, exampl
 	return out, err
 }
 
-// Examine looks at each of some examples with an adapter at a rank.
+// Examine examines each of the examples with an adapter at a rank.
 func (x *Examiner) Examine(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]Examined, error) {
 	if x.Asks() {
 		return x.answers(ctx, slice, rank, examples)
@@ -173,17 +173,17 @@ func (x *Examiner) answers(ctx context.Context, slice []float32, rank int, examp
 	out := make([]Examined, len(examples))
 	for i, r := range replies {
 		out[i] = Examined{Right: task.ExactMatch(r.Text, examples[i].Answers), Similarity: task.ANLS(r.Text, examples[i].Answers),
-			Loss: losses[i], Confidence: r.Probability, Said: strings.TrimSpace(r.Text)}
-		if len(examples[i].Answers) == 0 && r.Text == "" { // which is right where there is none
+			Loss: losses[i], Confidence: r.Probability, Answer: strings.TrimSpace(r.Text)}
+		if len(examples[i].Answers) == 0 && r.Text == "" { // which is right if there is none
 			out[i].Right, out[i].Similarity = 1, 1
 		}
 	}
 	return out, nil
 }
 
-// Losses are the cross-entropies of the right answers, in nats: of a text that is written the
-// mean over its tokens and its end; of one that is found the mean of where it begins and ends,
-// over the document's parts; NaN where it stands nowhere.
+// Losses returns the cross-entropies of the right answers, in nats. For a text that is written it
+// is the mean over its tokens and its end; for one that is found, the mean of its beginning and its
+// end over the document's parts, or NaN if no part has it.
 func (r *Responder) Losses(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]float64, error) {
 	if r.span != nil {
 		return r.spanLosses(ctx, slice, rank, examples)
@@ -241,7 +241,7 @@ func (r *Responder) spanLosses(ctx context.Context, slice []float32, rank int, e
 		}
 	}
 	for i := range out {
-		out[i] /= n[i] // NaN where it stands nowhere
+		out[i] /= n[i] // NaN if it stands nowhere
 	}
 	return out, nil
 }

@@ -134,8 +134,8 @@ func TestExaminedSumsUp(t *testing.T) {
 		got.ExactMatch += e.Right / float64(len(each))
 		got.ANLS += e.Similarity / float64(len(each))
 		got.Confidence += e.Confidence / float64(len(each))
-		if e.Said != strings.TrimSpace(replies[i].Text) {
-			t.Errorf("said %q, then %q", e.Said, replies[i].Text)
+		if e.Answer != strings.TrimSpace(replies[i].Text) {
+			t.Errorf("said %q, then %q", e.Answer, replies[i].Text)
 		}
 	}
 	if math.Abs(got.ExactMatch-want.ExactMatch)+math.Abs(got.ANLS-want.ANLS)+math.Abs(got.Confidence-want.Confidence) > 1e-9 || want.ANLS == 0 {

@@ -14,13 +14,12 @@ import (
 	"github.com/starling-fl/starling/task"
 )
 
-// Labelled scores adapters on a labelled set that is public or held out; no
-// device's data ever reaches one.
+// Labelled scores adapters on a labelled set that is public or held out.
 type Labelled struct {
 	predictor *nn.Predictor
 	task      task.Labeller
 	Examples  []dataset.Example
-	rows      task.Batch // examples encoded, once for all rounds and ranks; nil where that is too much to hold
+	rows      task.Batch // examples encoded, once for all rounds and ranks; nil if that is too much to hold
 	Right     [][]int    // labels of the examples, or of the words that are read, or of the masked tokens
 	Classes   int
 	names     []string
@@ -30,7 +29,8 @@ type Labelled struct {
 // of 64 tokens. What is more is encoded again for every rank.
 const mostHeld = 256 << 20
 
-// NewLabelled makes one for each set, on a backend; nil for nil. They share the base.
+// NewLabelled returns one evaluator for each set, nil for a nil set, on a backend. They share the
+// base.
 func NewLabelled(be compute.Backend, base *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]*Labelled, error) {
 	t, err := task.New(base, layout, sequence)
 	if err != nil {
@@ -75,8 +75,8 @@ func NewLabelled(be compute.Backend, base *model.Base, layout *model.Layout, seq
 	return out, nil
 }
 
-// Sample is one on n texts drawn at random, always the same; itself
-// where it has no more.
+// Sample returns an evaluator on n examples drawn at random, always the same; e itself if it has no
+// more.
 func (e *Labelled) Sample(n int) *Labelled {
 	if len(e.Examples) <= n {
 		return e
@@ -95,8 +95,8 @@ func (e *Labelled) Sample(n int) *Labelled {
 	return s
 }
 
-// Beams is one that searches for the likeliest text of each recording, with so many
-// beginnings of texts at hand; of a task that transcribes nothing itself.
+// Beams returns an evaluator that searches for the likeliest text of each recording with n
+// prefixes; for a task that does not transcribe it returns e.
 func (e *Labelled) Beams(n int) (*Labelled, error) {
 	k, transcribes := e.task.(task.Transcriber)
 	if !transcribes {
@@ -108,14 +108,13 @@ func (e *Labelled) Beams(n int) (*Labelled, error) {
 	return &with, err
 }
 
-// Transcribes says whether labels are the characters of what is said in recordings.
+// Transcribes reports whether labels are the characters of recordings' transcripts.
 func (e *Labelled) Transcribes() bool { _, is := e.task.(task.Transcriber); return is }
 
 // drawn are n of so many places at random, always the same.
 func drawn(of, n int) []int { return rand.New(rand.NewPCG(1, 1)).Perm(of)[:n] }
 
-// Evaluate returns the accuracy and the loss at each rank; it is the coordinator's
-// Evaluator.
+// Evaluate returns the accuracy and the loss at each rank. It implements coordinator.Evaluator.
 func (e *Labelled) Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]metric.Score, error) {
 	out := make([]metric.Score, len(ranks))
 	for i, b := range ranks {
@@ -131,7 +130,7 @@ func (e *Labelled) Evaluate(ctx context.Context, a *model.Adapter, ranks []int) 
 // Score is how well predictions fit labels.
 type Score = task.Score
 
-// Score is of all examples, at a rank.
+// Score scores an adapter on all examples, at a rank.
 func (e *Labelled) Score(ctx context.Context, a *model.Adapter, rank int) (Score, error) {
 	predicted, loss, err := e.Predict(ctx, a.Slice(rank), rank, 0, len(e.Examples))
 	if err != nil {
@@ -168,7 +167,8 @@ func (e *Labelled) encode(from, to int) (task.Batch, error) {
 // every token of the vocabulary.
 const mostScores = 1 << 25
 
-// RowsOfScores is of how many rows of masked, or written, words the scores are held at once.
+// RowsOfScores is the number of rows of masked, or written, words whose scores are held in memory
+// at once.
 func RowsOfScores(k task.Task, words int) int {
 	places := 1
 	for _, c := range k.Columns() {
@@ -179,7 +179,7 @@ func RowsOfScores(k task.Task, words int) int {
 	return max(1, mostScores/(places*words))
 }
 
-// Predict is what is said at each place of the examples from..to-1, and the sum of the
+// Predict returns the labels predicted at each place of the examples from..to-1, and the sum of the
 // places' losses.
 func (e *Labelled) Predict(ctx context.Context, slice []float32, rank, from, to int) (said [][]int, loss float64, err error) {
 	step := RowsOfScores(e.task, e.Classes)
@@ -214,10 +214,10 @@ func (e *Labelled) predictSome(ctx context.Context, slice []float32, rank, from,
 	return said, loss, nil
 }
 
-// Scored holds predictions to the labels; loss is the sum of the places' losses.
+// Scored compares predictions with the labels; loss is the sum of the places' losses.
 func (e *Labelled) Scored(said [][]int, loss float64) Score {
 	return task.ScoreOf(e.task, said, e.Right, loss, e.Classes, e.names)
 }
 
-// Commonest is the accuracy of always saying the commonest labels.
-func (e *Labelled) Commonest() float64 { return task.Commonest(e.Right) }
+// MajorityAccuracy is the accuracy of always predicting the most common labels.
+func (e *Labelled) MajorityAccuracy() float64 { return task.MajorityAccuracy(e.Right) }

@@ -17,8 +17,8 @@ import (
 	"github.com/starling-fl/starling/tokenizer"
 )
 
-// Responder answers questions about documents with an adapter: its base writes the
-// answer, or says where it stands.
+// Responder answers questions about documents with an adapter: its base writes the answer, or marks
+// where it stands.
 type Responder struct {
 	task      task.Reader
 	tok       tokenizer.Tokenizer
@@ -27,13 +27,13 @@ type Responder struct {
 	predictor *nn.Predictor
 }
 
-// Reply is an answer and how sure the model is of it, which is not calibrated.
+// Reply is an answer and how sure the model is of it. The probability is not calibrated.
 type Reply struct {
 	Text        string
 	Probability float64
 }
 
-// NewResponder makes one, on a backend.
+// NewResponder returns a Responder on a backend.
 func NewResponder(be compute.Backend, b *model.Base, layout *model.Layout, sequence int) (*Responder, error) {
 	t, err := task.New(b, layout, sequence)
 	if err != nil {
@@ -55,8 +55,7 @@ func NewResponder(be compute.Backend, b *model.Base, layout *model.Layout, seque
 	return r, err
 }
 
-// Answer answers the questions of examples in their order; what they know of answers it
-// leaves aside.
+// Answer answers the questions of examples in their order, and ignores the answers that they have.
 func (r *Responder) Answer(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]Reply, error) {
 	parts, of, err := task.Rows(r.task, examples)
 	if err != nil {
@@ -98,8 +97,8 @@ func (r *Responder) find(ctx context.Context, slice []float32, rank int, parts [
 	return nil
 }
 
-// Questions scores adapters on questions with known answers, public or held out: it
-// lets the model answer, and compares what it said.
+// Questions scores adapters on questions with known answers, public or held out: the model answers,
+// and the answers are compared.
 type Questions struct {
 	*Responder
 	Examples []dataset.Example
@@ -108,20 +107,20 @@ type Questions struct {
 
 var errNoAnswers = errors.New("has a question and no answers to hold it to")
 
-// AnswerScore is how well answers fit, each figure 0..1.
+// AnswerScore says how well answers fit, each figure 0..1.
 type AnswerScore struct {
 	ExactMatch float64 `json:"exact_match"`
 	TokenF1    float64 `json:"token_f1"`
 	ANLS       float64 `json:"anls"`
 	Confidence float64 `json:"confidence"` // mean
-	// Sources are the scores of each data set's questions, where they name several; the
-	// others are of all questions alike.
+	// Sources are the scores of each data set's questions, if they name several; the other figures
+	// are of all questions together.
 	Sources map[string]AnswerScore `json:"sources,omitempty"`
 }
 
-// TwoStep is the mean over the sources of a figure's mean over each one's questions, so
-// that a large data set counts no more than a small one; the figure itself without sources.
-func (s AnswerScore) TwoStep(figure func(AnswerScore) float64) float64 {
+// MeanOverSources is the mean over the sources of each one's figure, so that a large data set
+// counts no more than a small one; the figure itself if there are no sources.
+func (s AnswerScore) MeanOverSources(figure func(AnswerScore) float64) float64 {
 	if len(s.Sources) == 0 {
 		return figure(s)
 	}
@@ -132,7 +131,7 @@ func (s AnswerScore) TwoStep(figure func(AnswerScore) float64) float64 {
 	return sum / float64(len(s.Sources))
 }
 
-// NewQuestions makes one for each set, nil for nil; they share the base.
+// NewQuestions returns one evaluator for each set, nil for a nil set. They share the base.
 func NewQuestions(be compute.Backend, b *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]*Questions, error) {
 	out := make([]*Questions, len(sets))
 	var r *Responder
@@ -182,8 +181,8 @@ func (r *Responder) check(set *dataset.Set) error {
 	return nil
 }
 
-// Sample is one on n documents drawn at random, always the same; itself where
-// it has no more.
+// Sample returns an evaluator on n documents drawn at random, always the same; a itself if it has
+// no more.
 func (a *Questions) Sample(n int) *Questions {
 	if len(a.Truths) <= n {
 		return a
@@ -195,7 +194,7 @@ func (a *Questions) Sample(n int) *Questions {
 	return s
 }
 
-// Evaluate returns the exact match at each rank, and no loss; it is the coordinator's Evaluator.
+// Evaluate returns the exact match at each rank, and no loss. It implements coordinator.Evaluator.
 func (a *Questions) Evaluate(ctx context.Context, adapter *model.Adapter, ranks []int) ([]metric.Score, error) {
 	out := make([]metric.Score, len(ranks))
 	for i, b := range ranks {
@@ -208,7 +207,7 @@ func (a *Questions) Evaluate(ctx context.Context, adapter *model.Adapter, ranks 
 	return out, nil
 }
 
-// Score is of all questions, at a rank.
+// Score scores an adapter on all questions, at a rank.
 func (a *Questions) Score(ctx context.Context, adapter *model.Adapter, rank int) (AnswerScore, error) {
 	replies, err := a.Answer(ctx, adapter.Slice(rank), rank, a.Examples)
 	if err != nil {
@@ -239,7 +238,7 @@ func (a *Questions) Judge(replies []Reply) AnswerScore {
 	return s
 }
 
-// ScoreReplies holds replies to the right answers.
+// ScoreReplies compares replies with the right answers.
 func ScoreReplies(replies []Reply, truths [][]string) (s AnswerScore) {
 	n := float64(len(replies))
 	for i, r := range replies {

@@ -19,13 +19,13 @@ func TestScoresBySource(t *testing.T) {
 	if s.ExactMatch != 0.5 || len(s.Sources) != 2 || math.Abs(s.Sources["a"].ExactMatch-1.0/3) > 1e-12 || s.Sources["b"].ExactMatch != 1 {
 		t.Errorf("%+v", s)
 	}
-	if got := s.TwoStep(exact); math.Abs(got-2.0/3) > 1e-12 {
+	if got := s.MeanOverSources(exact); math.Abs(got-2.0/3) > 1e-12 {
 		t.Errorf("mean of the sources %v, want 2/3", got)
 	}
 	for i := range q.Examples {
 		q.Examples[i].Source = "a"
 	}
-	if s = q.Judge([]Reply{{"yes", 1}, {"no", 1}, {"no", 1}, {"yes", 1}}); s.Sources != nil || s.TwoStep(exact) != 0.5 {
+	if s = q.Judge([]Reply{{"yes", 1}, {"no", 1}, {"no", 1}, {"yes", 1}}); s.Sources != nil || s.MeanOverSources(exact) != 0.5 {
 		t.Errorf("one source: %+v", s)
 	}
 }

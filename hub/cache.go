@@ -1,6 +1,7 @@
-// Package hub finds models in Hugging Face's local cache and fetches them into it from a
-// hub, in the layout of huggingface_hub (https://huggingface.co/docs/huggingface_hub,
-// "Understand caching"), so that both use one copy.
+// Package hub finds models in Hugging Face's local cache, and fetches them into it from a hub. It
+// uses the layout of huggingface_hub (https://huggingface.co/docs/huggingface_hub, "Understand
+// caching"), so that both share one copy. [Find] looks in the cache alone; [FromEnv] and
+// [Client.Fetch] download.
 package hub
 
 import (
@@ -18,7 +19,7 @@ import (
 // repoName is a model's name on Hugging Face's hub: owner/name, or a bare name.
 var repoName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?$`)
 
-// FindAt is Find for a commit of a model in the cache; empty: Find.
+// FindAt is Find for a given commit of a model in the cache; Find if revision is empty.
 func FindAt(name, revision string) (string, error) {
 	if revision == "" {
 		return Find(name)
@@ -34,9 +35,8 @@ func FindAt(name, revision string) (string, error) {
 	return dir, nil
 }
 
-// Find returns the folder that a base is in: the path itself where there is
-// one, else the snapshot that Hugging Face's local cache has for a model of that
-// name. It fetches nothing.
+// Find returns the folder of a base: the path itself if it exists, else the snapshot in Hugging
+// Face's local cache of the model with that name. It fetches nothing.
 func Find(name string) (string, error) {
 	info, err := os.Stat(name)
 	if err == nil && info.IsDir() {
@@ -64,7 +64,7 @@ func Find(name string) (string, error) {
 // commitName is a revision that never changes.
 var commitName = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// Revision is the commit that a folder of the cache is a snapshot of; "-" of any other.
+// Revision returns the commit whose snapshot a folder of the cache is; "-" for any other folder.
 func Revision(dir string) string {
 	if name := filepath.Base(dir); commitName.MatchString(name) && filepath.Base(filepath.Dir(dir)) == "snapshots" {
 		return name
@@ -72,8 +72,8 @@ func Revision(dir string) string {
 	return "-"
 }
 
-// Published is the model that a folder of the cache is a snapshot of, and its commit; both
-// are empty of any other.
+// Published returns the model whose snapshot a folder of the cache is, and its commit; both are
+// empty for any other folder.
 func Published(dir string) (name, revision string) {
 	revision = Revision(dir)
 	repo := filepath.Base(filepath.Dir(filepath.Dir(dir)))

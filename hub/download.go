@@ -91,7 +91,7 @@ func (c *Client) file(ctx context.Context, name, commit, repo string, e entry) (
 	return d.came, err
 }
 
-// verify reads a file and holds it against the entry.
+// verify reads a file and checks it against the entry.
 func (e entry) verify(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

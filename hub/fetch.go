@@ -21,7 +21,7 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// Endpoint is the hub that is asked where HF_ENDPOINT names no other.
+// Endpoint is the hub that is used if HF_ENDPOINT names no other.
 const Endpoint = "https://huggingface.co"
 
 // Limits on what a hub may make this machine store.
@@ -43,7 +43,7 @@ var older = []string{model.AddedTokensFile, model.VocabFile, model.PairsFile, mo
 var (
 	// ErrOffline is a hub that cannot be reached, or must not be asked.
 	ErrOffline = errors.New("the hub is out of reach")
-	// ErrHash is a file whose bytes are not those that the hub has listed.
+	// ErrHash is a file whose bytes do not have the hash that the hub lists.
 	ErrHash = errors.New("its bytes do not have the hash that the hub lists")
 )
 
@@ -53,7 +53,7 @@ type Client struct {
 	Token    string // sent to the endpoint alone; empty: none
 	Cache    string // huggingface_hub's folder
 	Offline  bool   // ask nobody
-	Most     int64  // bytes of weights that may come; 0: 64 GiB
+	MaxBytes int64  // bytes of weights that may come; 0: 64 GiB
 
 	// Progress is called as a file comes, with its name, the bytes that are there and
 	// those in all; nil: nobody.
@@ -64,7 +64,7 @@ type Client struct {
 	pause time.Duration // before the second try
 }
 
-// FromEnv is a client as huggingface_hub's variables say: HF_ENDPOINT, HF_TOKEN,
+// FromEnv returns a client configured by huggingface_hub's variables HF_ENDPOINT, HF_TOKEN,
 // HF_HUB_OFFLINE, HF_HUB_CACHE and HF_HOME.
 func FromEnv() (*Client, error) {
 	c := &Client{Endpoint: strings.TrimRight(os.Getenv("HF_ENDPOINT"), "/"), Token: os.Getenv("HF_TOKEN"), Cache: cacheDir(),
@@ -75,8 +75,8 @@ func FromEnv() (*Client, error) {
 	return c, c.check()
 }
 
-// At is a client of another hub, or a mirror of one, at that address: without the token, which
-// is not for it.
+// At returns a client for another hub, or a mirror of one, without the token, which is for the
+// default hub alone.
 func At(endpoint string) (*Client, error) {
 	c := &Client{Endpoint: strings.TrimRight(endpoint, "/"), Cache: cacheDir()}
 	return c, c.check()
@@ -134,10 +134,10 @@ type entry struct {
 	hash string // hexadecimal: SHA-256, or git's SHA-1 of a blob
 }
 
-// Fetch puts a model's files into the cache, those that a base is made of and that are
-// not there yet, each checked against the hash that the hub lists. revision is a
-// branch, a tag or a commit; empty is main. What is interrupted is gone on from, also
-// by another process. Only then the cache names the revision.
+// Fetch downloads the files of a model that make up a base and are not in the cache yet, and checks
+// each against the hash that the hub lists. revision is a branch, a tag or a commit; empty means
+// main. An interrupted download is resumed, also by another process. The cache names the revision
+// only once all files are there.
 func (c *Client) Fetch(ctx context.Context, name, revision string) (*Fetched, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -194,8 +194,8 @@ func (c *Client) Fetch(ctx context.Context, name, revision string) (*Fetched, er
 		return nil, err
 	}
 	most := int64(maxWeights)
-	if c.Most > 0 {
-		most = min(most, c.Most)
+	if c.MaxBytes > 0 {
+		most = min(most, c.MaxBytes)
 	}
 	left := most
 	for _, e := range weights {

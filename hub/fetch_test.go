@@ -448,11 +448,11 @@ func TestRedirectWithoutTheToken(t *testing.T) {
 // No more weights come than whoever fetches has room for.
 func TestMostWeights(t *testing.T) {
 	h, c := newHub(t)
-	c.Most = int64(len(h.files[model.WeightsFile])) - 1
+	c.MaxBytes = int64(len(h.files[model.WeightsFile])) - 1
 	if _, err := c.Fetch(t.Context(), "org/name", ""); err == nil || !strings.Contains(err.Error(), "larger than") || len(h.token) != 0 {
 		t.Errorf("%v, and %d requests of the weights", err, len(h.token))
 	}
-	c.Most++
+	c.MaxBytes++
 	if _, err := c.Fetch(t.Context(), "org/name", ""); err != nil {
 		t.Error(err)
 	}

@@ -15,13 +15,13 @@ const (
 // replacement from the devices that are there.
 func (j Job) Fixed() bool { return j.Cohort.Sampling == samplingFixed }
 
-// Alone reports whether a round is of one device and the job promises no privacy, as in
-// cross-silo studies of three clients at a rate of .35 (Federated Document Visual Question
-// Answering, 2024, section 4). Nothing hides its update: such a job can be simulated, and a
-// coordinator refuses it.
+// Alone reports whether a round has one device and the job promises no privacy, as in cross-silo
+// studies of three clients at a rate of .35 (Federated Document Visual Question Answering, 2024,
+// section 4). Nothing hides that device's update, so such a job can be simulated and is refused by
+// coordinators.
 func (j Job) Alone() bool { return j.Fixed() && j.Privacy.None && j.Cohort.Size == 1 }
 
-// CheckSampling refuses what cohort.sampling is never called; "" is poisson.
+// CheckSampling returns an error unless name is a value of cohort.sampling; "" stands for poisson.
 func CheckSampling(name string) error {
 	if name != "" && name != samplingPoisson && name != samplingFixed {
 		return refuse("cohort.sampling is %.40q, must be poisson or fixed", name)

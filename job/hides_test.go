@@ -10,8 +10,8 @@ func TestHides(t *testing.T) {
 		for _, rate := range []float64{0.1, 1} {
 			j := Default()
 			j.Providers.Max, j.Cohort.SamplingRate = most, rate
-			if j.Hides() != hides || j.Twofold() != (hides && rate < 1) {
-				t.Errorf("%d providers, rate %v: hides %v, twofold %v", most, rate, j.Hides(), j.Twofold())
+			if j.Hides() != hides || j.VisibleDiffers() != (hides && rate < 1) {
+				t.Errorf("%d providers, rate %v: hides %v, twofold %v", most, rate, j.Hides(), j.VisibleDiffers())
 			}
 		}
 	}

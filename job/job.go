@@ -1,6 +1,12 @@
-// Package job is the job file: everything that an operator fixes before the first
-// round, its defaults, what follows from it, and what cannot be. It reads YAML and
-// knows neither a model nor a network. docs/JOB.md lists the keys.
+// Package job is the job file: everything that an operator fixes before the first round.
+//
+// [Load] or [Parse] reads the file and returns a validated [Job] with its defaults filled in. Its
+// methods derive what follows from the keys: who may be drawn ([Job.Quorum]), what secure
+// aggregation withstands ([Job.MaskingParams]), what a round may cost ([Job.BudgetRounds]).
+// [Job.ForBase] fills in the defaults that depend on the base model.
+//
+// The package reads YAML and links neither a model's graph nor a network. docs/JOB.md lists the
+// keys.
 package job
 
 import (
@@ -156,7 +162,7 @@ type Shard struct {
 	// quarters of the population are a quorum, else the one that costs the least noise.
 	Size int `yaml:"size"`
 	// Floor is the smallest shard a device accepts. 0 is 8, or more where the
-	// threshold needs more, or the cohort's floor where that is less than 8.
+	// threshold needs more, or the cohort's floor if that is less than 8.
 	Floor int `yaml:"floor"`
 	// Trim leaves out, in each coordinate, the Trim largest and the Trim smallest of
 	// the shards' sums: who poisons its update in up to Trim shards moves no
@@ -303,7 +309,7 @@ type Server struct {
 	// Epsilon of fedadagrad, fedadam and fedyogi. 0 is 1e-5.
 	Epsilon float64 `yaml:"epsilon"`
 	// Average is the number of last rounds whose adapters' mean is shown, measured and
-	// exported in place of the last adapter, up to rounds; rounds go on from the last as
+	// exported in place of the last adapter, up to rounds; rounds continue from the last as
 	// they do without. All of them are released: it costs no privacy. 0 and 1 are the last
 	// alone.
 	Average int `yaml:"average" json:",omitempty"`

@@ -25,8 +25,8 @@ func (j Job) Method() model.Method {
 // baseNF4 is the base_format that packs.
 const baseNF4 = "nf4"
 
-// OpenBase is the base as the job asks for it: what a coordinator is given, and what
-// evaluates.
+// OpenBase returns the base in the form that the job asks for, in which devices train and
+// evaluators measure.
 func (j Job) OpenBase(b *model.Base) (*model.Base, error) {
 	if j.BaseFormat != baseNF4 {
 		return b, nil
@@ -38,7 +38,7 @@ func (j Job) OpenBase(b *model.Base) (*model.Base, error) {
 	return packed, nil
 }
 
-// CheckBase refuses a base that is not as the job asks for it.
+// CheckBase returns an error if the base is not the one that the job asks for.
 func (j Job) CheckBase(b *model.Base) error {
 	if j.BaseFormat == baseNF4 && !b.Packed() {
 		return refuse("base_format is nf4, but the base's matrices are not 4-bit codes")
@@ -56,7 +56,7 @@ func (j Job) CheckBase(b *model.Base) error {
 	return nil
 }
 
-// Ranks lists those that a round may draw: 0 alone where the method has none.
+// Ranks lists the ranks that a round may draw: only 0 if the method has none.
 func (j Job) Ranks() []int {
 	if j.Adapter.HeadOnly || !j.Method().Ranked() {
 		return []int{0}

@@ -16,9 +16,9 @@ const (
 
 var optimizers = []string{FedAvg, FedAvgM, FedAdagrad, FedAdam, FedYogi}
 
-// Derived fills the learning rate and epsilon that follow from the optimizer. A mean update is
-// applied as it is, at 1; FedAdam and FedYogi move every value by about the learning rate
-// whatever the update's size, and have the published ones (Nguyen et al. 2024: 1e-3, 1e-5).
+// Derived fills in the learning rate and epsilon that follow from the optimizer. At rate 1 a mean
+// update is applied as it is; FedAdam and FedYogi move every value by about the learning rate
+// whatever the size of the update, and have the published rates (Nguyen et al. 2024: 1e-3, 1e-5).
 // FedAdagrad's steps shrink with the rounds; its rate was measured (docs/RATIONALE.md).
 func (s Server) Derived() Server {
 	rate, epsilon := 1.0, 1e-3
@@ -37,7 +37,8 @@ func (s Server) Derived() Server {
 	return s
 }
 
-// Validate names the first field that is out of range for the optimizer. Fields that it does not have are not looked at.
+// Validate returns an error that names the first field out of range for the optimizer. It ignores
+// fields that the optimizer does not have.
 func (s Server) Validate() error {
 	unit := func(name string, v float64) error {
 		if !(v >= 0 && v < 1) {

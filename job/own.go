@@ -14,37 +14,36 @@ const (
 	NoiseSilo    = "silo"
 )
 
-// Own is the noise that a job's devices add themselves, and what its rounds need for it to
-// be counted on.
+// Own is the noise that a job's devices add themselves, and what a round needs for it to count.
 type Own struct {
 	dp.OwnNoise
-	// Least is how many devices' updates a release needs: with fewer nothing is released,
-	// and the round is charged. Whether there are so many does not hang on one device's
-	// coin, but with a probability that is in [Quorum.Hit]'s bound.
-	Least int
-	// Most is of how many devices' noise a release is made, whatever number they are: the
-	// coordinator adds that of those who are missing, since the number would show how a
-	// device's coin fell. 0 where no coin is to be hidden.
-	Most int
+	// Min is the number of devices whose updates a release needs. With fewer, nothing is released
+	// and the round is charged. Whether there are enough does not depend on one device's coin,
+	// except with a probability within the bound of [Quorum.Hit].
+	Min int
+	// Max is the number of devices whose noise every release contains, however many took part: the
+	// coordinator adds what is missing, since the number would show how a device's coin fell. It is
+	// 0 if no coin is to be hidden.
+	Max int
 }
 
 // OwnNoise reports whether devices add noise themselves.
 func (j Job) OwnNoise() bool { return j.Privacy.Noise == NoiseDevices || j.Privacy.Noise == NoiseSilo }
 
-// Own is what devices add where z is the noise multiplier of the job's target.
+// Own is the noise that devices add if the noise multiplier of the job's target is z.
 func (j Job) Own(z float64) Own {
 	if !j.OwnNoise() {
 		return Own{}
 	}
-	o := Own{OwnNoise: dp.OwnNoise{Honest: 1, Apart: uint32(j.honestApart())}, Most: j.mostShares()}
+	o := Own{OwnNoise: dp.OwnNoise{Honest: 1, Apart: uint32(j.honestApart())}, Max: j.mostShares()}
 	if j.Privacy.Noise == NoiseDevices {
 		o.Honest = uint32(j.honest())
 		switch {
 		case j.Shard.Trim > 0: // thresholds hold each shard to it
 		case j.Sampled():
-			o.Least = int(o.Honest)
+			o.Min = int(o.Honest)
 		default:
-			o.Least = j.Cohort.Floor
+			o.Min = j.Cohort.Floor
 		}
 	}
 	o.Seen = j.Sampled() && j.Privacy.Noise == NoiseSilo && j.Providers.Max == 0
@@ -117,7 +116,7 @@ func (j Job) mostShares() int {
 // round's honest devices: that fewer of them are drawn and stay than the noise is counted
 // for, also where whole shards are lost, or that more are drawn than noise is made up for.
 func (j Job) fewHonest(a dp.Attendance, active int) float64 {
-	least := j.Own(1).Least
+	least := j.Own(1).Min
 	most := 0.0
 	if n := j.mostShares(); n > 0 {
 		most = dp.BinomialTail(active-1, j.Cohort.SamplingRate, n)

@@ -50,7 +50,7 @@ func TestOwnNoise(t *testing.T) {
 			continue
 		}
 		o := c.j.Own(z)
-		if o.Multiplier < c.v || o.Multiplier > c.v*(1+1e-6) || int(o.Honest) != c.honest || int(o.Apart) != c.apart || o.Least != c.least || o.Most != c.most || o.Seen != c.seen {
+		if o.Multiplier < c.v || o.Multiplier > c.v*(1+1e-6) || int(o.Honest) != c.honest || int(o.Apart) != c.apart || o.Min != c.least || o.Max != c.most || o.Seen != c.seen {
 			t.Errorf("%s: %+v, want v %.6f, honest %d, apart %d, least %d, most %d", name, o, c.v, c.honest, c.apart, c.least, c.most)
 		}
 		if o.Multiplier == 0 {
@@ -104,8 +104,8 @@ func TestQuorumOfOwnNoise(t *testing.T) {
 		// over all draws is within the floors' part of delta: a tail of more than 5 of them.
 		honest := float64(ready-1) - 0.05*40_000
 		mean := honest * 0.02 * 0.9
-		if sigmas := (mean - float64(o.Least)) / math.Sqrt(mean); sigmas < 5.1 || sigmas > 12 {
-			t.Errorf("floor %d: %d of %v expected with %d there, %.1f standard deviations", floor, o.Least, mean, ready, sigmas)
+		if sigmas := (mean - float64(o.Min)) / math.Sqrt(mean); sigmas < 5.1 || sigmas > 12 {
+			t.Errorf("floor %d: %d of %v expected with %d there, %.1f standard deviations", floor, o.Min, mean, ready, sigmas)
 		}
 		if _, ok := q.Allows(j, 40_000, ready-400); ok {
 			t.Errorf("floor %d: a round may be drawn of %d", floor, ready-400)

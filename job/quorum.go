@@ -10,22 +10,21 @@ import (
 	"github.com/starling-fl/starling/secagg"
 )
 
-// Draws is the largest number of rounds, those included that were charged and
-// released nothing, that a sampled job may draw: what its floors add to delta is
-// bounded for so many.
+// Draws is the largest number of rounds that a sampled job may draw, including rounds that are
+// charged and release nothing. What floors add to delta is bounded for that many.
 func (j Job) Draws() int { return j.Rounds + (j.Rounds+3)/4 }
 
-// Sampled reports whether coins choose a round's cohort, and something is promised
-// that rests on their being hidden.
+// Sampled reports whether coins choose a round's cohort and the guarantee relies on their being
+// hidden.
 func (j Job) Sampled() bool { return j.Cohort.SamplingRate < 1 && !j.Privacy.None }
 
-// Grouped reports whether each device of a round is put into a group by itself; else the
+// Grouped reports whether each device of a round is dealt into a group independently; if not, the
 // cohort is cut into shards of equal size.
 func (j Job) Grouped() bool { return j.Sampled() || j.Shard.Groups > 0 }
 
-// FloorDelta is the part of the job's delta that is kept for rounds in which a
-// device's coin decides more than what is in the sum; the accountant is asked at the
-// rest. A tenth of it is for the test of the declared dropout: see [Job.DropoutAlpha].
+// FloorDelta is the part of the job's delta set aside for rounds in which one device's coin decides
+// more than what is in the sum; the accountant gets the rest. A tenth of it is for the test of the
+// declared dropout: see Job.DropoutAlpha.
 func (j Job) FloorDelta() float64 {
 	if !j.Sampled() {
 		return 0
@@ -33,13 +32,13 @@ func (j Job) FloorDelta() float64 {
 	return j.Delta() * dp.FloorShare
 }
 
-// DropoutAlpha is the chance, over the whole job, that devices which drop out no
-// oftener than declared are taken to drop out oftener.
+// DropoutAlpha is the probability, over the whole job, of pausing it for dropout although devices
+// drop out no more often than declared.
 func (j Job) DropoutAlpha() float64 { return j.FloorDelta() / 10 }
 
-// Loss is the declared largest share of a cohort that is lost to its sum, ready of
-// active devices being there: by dropping out, or because hostile devices, which may all
-// be among those there, stay away.
+// Loss is the largest declared share of a cohort that may be missing from its sum, if ready of
+// active devices are there: because they drop out, or because hostile devices, all of which may be
+// among those that are there, stay away.
 func (j Job) Loss(active, ready int) float64 {
 	hostile := min(1, float64(j.hostile(active))/float64(max(1, ready-1)))
 	return 1 - (1-j.Cohort.Dropout)*(1-hostile)
@@ -51,25 +50,25 @@ func (j Job) hostile(active int) int {
 	return int(math.Ceil(j.Shard.Corrupt * float64(max(active, j.Cohort.Population))))
 }
 
-// Quorum is when a round may be drawn, and what is accounted for each.
+// Quorum says when a round may be drawn, and with which hit probability each is accounted.
 type Quorum struct {
 	// Ready is the number of devices that must be there before a coin is flipped.
 	Ready int
-	// Hit bounds the probability that a device's coin shows by more than the sum, as
-	// [dp.Event] has it; 0 where that, over all draws, is within the floors' part of delta.
+	// Hit bounds the probability that something other than the sum shows a device's coin, as in
+	// [dp.Event]; 0 if that, over all draws, is within the floors' part of delta.
 	Hit float64
 }
 
 // Quorum finds the least number of devices that must be there before a round is drawn.
 //
-// A round that is drawn is charged, and a shard of it is released only where its
-// threshold answers. That decision may not hang on one device's coin: so many must be
-// there, before any coin is flipped, that the others decide it alone but with a
-// probability that is within the floors' part of delta. Who is there does not depend
-// on coins, so that waiting for them shows nothing. Where the population is too small
-// for that the rounds are accounted with the probability that is left.
+// A round that was drawn is charged, and a shard of it is released only if enough of its devices
+// answer. That must not depend on a single device's coin. So enough devices must be there, before
+// any coin is flipped, that the others decide it alone, except with a probability within the
+// floors' part of delta. Who is there does not depend on coins, so waiting for them reveals
+// nothing. If the population is too small for that, rounds are accounted with the probability that
+// is left.
 //
-// ErrInvalid where one device's coin would decide in every other round.
+// The error wraps ErrInvalid if one device's coin would decide in every other round.
 func (j Job) Quorum() (Quorum, error) {
 	if !j.Sampled() {
 		return Quorum{Ready: max(j.Shard.Floor, j.Cohort.Size)}, nil
@@ -138,8 +137,8 @@ func (j Job) findQuorum() (Quorum, error) {
 	return q, nil
 }
 
-// Cheaper is what would cost no noise, or less, of the same fleet and dropout: shards
-// of another size, or those of the semi-honest profile. ok is false where nothing does.
+// Cheaper suggests a shard size, or the semi-honest profile, with which the same fleet and dropout
+// would cost less noise, or none. ok is false if there is none.
 func (j Job) Cheaper() (shard Shard, q Quorum, ok bool) {
 	now, err := j.Quorum()
 	if err != nil || now.Hit == 0 {
@@ -171,8 +170,8 @@ func (j Job) orWith() string {
 	return ""
 }
 
-// Allows tells whether a round of this job may be drawn now, and into how many groups
-// its devices are dealt: ready of active devices are there.
+// Allows reports whether a round may be drawn now, with ready of active devices there, and the
+// number of groups that they are dealt into.
 func (q Quorum) Allows(j Job, active, ready int) (groups int, ok bool) {
 	if ready < q.Ready || !j.Sampled() {
 		return max(1, j.Shard.Groups), ready >= q.Ready
@@ -184,9 +183,9 @@ func (q Quorum) Allows(j Job, active, ready int) (groups int, ok bool) {
 	return groups, hit <= q.Hit
 }
 
-// Groups is into how many groups the devices that are there are best dealt, and the
-// probability that a round is hit then: that one device's coin decides whether enough
-// are drawn, whether enough of those stay, or whether its shard is released.
+// Groups returns the best number of groups to deal ready devices into, and the probability that one
+// device's coin then decides something visible: whether enough are drawn, whether enough stay, or
+// whether its shard is released.
 func (j Job) Groups(ready int) (groups int, hit float64) {
 	return j.groups(max(ready, j.Cohort.Population), ready)
 }
@@ -247,7 +246,7 @@ type thresholdKey struct {
 var thresholds sync.Map // of int by thresholdKey
 
 // leastReady is the least number from least to most from which on fits holds, as far
-// as steps of a fiftieth show; 0 where it does not hold for most.
+// as steps of a fiftieth show; 0 if it does not hold for most.
 func leastReady(least, most int, fits func(ready int) bool) int {
 	lo, hi := least-1, 0
 	for n := most; n >= least; n = min(n-1, n*49/50) {

@@ -20,8 +20,8 @@ const stop, stopOf = 3, 20
 // maxRankWeight bounds a weight, so that their sum, of at most 4096, is an int anywhere.
 const maxRankWeight = 1 << 18
 
-// DrawRank draws the rank of a round, exactly as distributed: by whole numbers without
-// bias, from nothing but rnd. It is meant for jobs whose ranks are not 0 alone.
+// DrawRank draws the rank of a round exactly as distributed, by whole numbers without bias, from
+// rnd alone. The job must have ranks other than 0.
 func (a Adapter) DrawRank(rnd io.Reader) (int, error) {
 	n := a.RankMax - a.RankMin + 1
 	switch a.RankDistribution {

@@ -29,7 +29,7 @@ func Parse(r io.Reader) (Job, error) {
 	return j, nil
 }
 
-// UnmarshalYAML reads the group, or the word "none" in its place, which is none: true.
+// UnmarshalYAML reads the group, or the word "none" in its place, which means none: true.
 func (p *Privacy) UnmarshalYAML(decode func(any) error) error {
 	var word string
 	if decode(&word) == nil && word == "none" {
@@ -87,7 +87,7 @@ func Default() Job {
 	}
 }
 
-// Derived fills the fields whose default follows from others.
+// Derived fills in the fields whose default follows from other fields.
 func (j Job) Derived() Job {
 	if j.Training.Arithmetic == Exact {
 		j.Training.Arithmetic = "" // one job, however it is written
@@ -199,10 +199,10 @@ func (j Job) leastShard(n int) int {
 	return n
 }
 
-// LeastConnected is how many devices must be connected for a round to be made.
-func (j Job) LeastConnected() int { return max(j.Derived().Shard.Floor, j.Cohort.Size) }
+// MinConnected is the number of devices that must be connected for a round to start.
+func (j Job) MinConnected() int { return max(j.Derived().Shard.Floor, j.Cohort.Size) }
 
-// ExpectedCohort is the expected cohort, or its fixed size.
+// ExpectedCohort is the expected number of devices in a cohort, or its fixed size.
 func (j Job) ExpectedCohort() float64 {
 	if j.Fixed() {
 		return float64(j.Cohort.Size)

@@ -14,11 +14,10 @@ const (
 	Fused = training.Fused
 )
 
-// Fused tells whether the job's programs fuse multiplications with additions.
+// Fused reports whether the job's programs use fused multiply-add.
 func (j Job) Fused() bool { return j.Training.Arithmetic == training.Fused }
 
-// Local is the set of a job's defaults that belong together and follow from the
-// base.
+// Local holds the defaults of local training that follow from the base and belong together.
 type Local struct {
 	Optimizer        string
 	Alpha            float64 // of LoRA: the scale at rank b is Alpha/b
@@ -61,10 +60,10 @@ func DefaultLocal(optimizer string, c model.Config, m model.Method) Local {
 	}
 }
 
-// DefaultClipNorm is the L2 bound of an update that a number of steps at these
-// learning rates makes, at the largest rank, or rank 0 alone: a quarter of the norm that
-// the rates allow, as proved best on the default base, where it cuts nearly every
-// update. It is the same at every rank, as the ranks share one adapter.
+// DefaultClipNorm is the L2 bound of the update that the given number of steps makes at these
+// learning rates, at the largest rank, or of the head alone if rank is 0. It is a quarter of the
+// norm that the rates allow, which was best on the default base although it clips nearly every
+// update. It is the same at every rank, because the ranks share one adapter.
 func DefaultClipNorm(optimizer string, c model.Config, m model.Method, rank, classes, steps int, rate, headRate float64) float64 {
 	l, err := model.NewLayout(c, m, classes)
 	if optimizer != training.AdamW || err != nil || l.CheckRank(rank) != nil {
@@ -84,10 +83,9 @@ func digits(x float64) float64 {
 	return v
 }
 
-// ForBase fills the fields of a job whose default follows from the base's width and
-// depth and from the rank (DefaultLocal): adapter.alpha,
-// training.learning_rate and head_learning_rate, privacy.clip_norm. What the job
-// gives stays.
+// ForBase fills in the fields whose default follows from the base's width and depth and from the
+// rank (DefaultLocal): adapter.alpha, training.learning_rate and head_learning_rate,
+// privacy.clip_norm. Fields that the job sets keep their value.
 func (j Job) ForBase(c model.Config) Job {
 	if j.Task == "" {
 		j.Task = c.DefaultTask().String()

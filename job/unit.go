@@ -7,8 +7,8 @@ import (
 	"github.com/starling-fl/starling/internal/wire"
 )
 
-// UnitsPerDevice is the expected number of units that a device in the cohort
-// contributes: 1, or its providers that win their coin.
+// UnitsPerDevice is the expected number of units that a device in the cohort contributes: 1, or the
+// number of its providers that win their coin.
 func (j Job) UnitsPerDevice() float64 {
 	if j.Providers.Max == 0 {
 		return 1
@@ -16,8 +16,8 @@ func (j Job) UnitsPerDevice() float64 {
 	return j.Providers.SamplingRate * j.Providers.Expected
 }
 
-// Protected is the number of units that the budget's guarantee is stated for, and
-// that delta is held against: devices, or the providers expected in them.
+// Protected is the number of units that the budget's guarantee is stated for, and that delta is
+// compared with: devices, or the providers expected in them.
 func (j Job) Protected() int {
 	n := float64(j.BudgetPopulation())
 	if j.Providers.Max > 0 {
@@ -26,17 +26,18 @@ func (j Job) Protected() int {
 	return int(math.Ceil(min(n, math.MaxInt>>1)))
 }
 
-// Hides reports whether the device's coin may amplify where nobody sees who takes
-// part. Where a device holds several providers, the sum of the others would show
-// how it fell; where each of few devices adds all noise, how much there is.
+// Hides reports whether a device's coin may count as amplification against those who do not see who
+// takes part. It may not if a device holds several providers, since the sum of the others would
+// show how the coin fell, nor if each of few devices adds all the noise, since the amount would.
 func (j Job) Hides() bool { return j.Providers.Max <= 1 && j.Privacy.Noise != NoiseSilo }
 
-// Twofold reports whether those who see who takes part have a guarantee of their
-// own.
-func (j Job) Twofold() bool { return j.Cohort.SamplingRate < 1 && j.Hides() }
+// VisibleDiffers reports whether the guarantee against those who see who takes part differs from the one
+// against those who do not.
+func (j Job) VisibleDiffers() bool { return j.Cohort.SamplingRate < 1 && j.Hides() }
 
-// BudgetRounds makes all rounds of the guarantee that the budget applies to, for a
-// noise multiplier. A simulated population's shards are as large as they must be.
+// BudgetRounds returns a function that makes the event of all rounds of the guarantee that the
+// budget applies to, for a noise multiplier z. A simulated population is presumed to have shards as
+// large as it needs.
 func (j Job) BudgetRounds(q Quorum) func(z float64) dp.Event {
 	hit := q.Hit
 	if j.Simulated() {

@@ -16,16 +16,15 @@ import (
 // MaxPopulation bounds cohort.population: enough for simulations of fifty million devices.
 const MaxPopulation = 1 << 26
 
-// ErrInvalid is a job that cannot be run; the text names the broken relation.
+// ErrInvalid is a job that cannot be run. The text names the relation that does not hold.
 var ErrInvalid = errors.New("job")
 
 func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInvalid, fmt.Errorf(format, args...))
 }
 
-// Validate names the first relation of the job's fields that does not hold. It
-// is the only place where they are checked; what needs the base model is
-// checked where the base is loaded.
+// Validate returns an error that names the first relation of the job's fields that does not hold.
+// No other function checks them; what needs the base model is checked when the base is loaded.
 func (j Job) Validate() error {
 	finite := func(name string, v float64) error {
 		if !(v > 0) || math.IsInf(v, 0) {
@@ -307,7 +306,7 @@ func smallestShard(n, size int) int {
 // Simulated reports whether the budget applies to a simulated population.
 func (j Job) Simulated() bool { return j.Privacy.SimulatedPopulation > 0 }
 
-// BudgetPopulation is N of the guarantee that the budget applies to.
+// BudgetPopulation is the population N of the guarantee that the budget applies to.
 func (j Job) BudgetPopulation() int {
 	if j.Simulated() {
 		return j.Privacy.SimulatedPopulation
@@ -323,7 +322,7 @@ func (j Job) BudgetRate() float64 {
 	return j.Cohort.SamplingRate
 }
 
-// NoiseScale is C_small/C_large of the simulation, 1 without.
+// NoiseScale is C_small/C_large of a simulated larger cohort, 1 without simulation.
 func (j Job) NoiseScale() float64 {
 	if j.Simulated() {
 		return j.ExpectedCohort() / float64(j.Privacy.SimulatedCohort)
@@ -331,6 +330,7 @@ func (j Job) NoiseScale() float64 {
 	return 1
 }
 
+// Delta is the delta of the job's guarantee.
 func (j Job) Delta() float64 {
 	if j.Privacy.Delta != 0 {
 		return j.Privacy.Delta
@@ -347,8 +347,8 @@ func (j Job) shardBreachBits() int {
 	return min(j.Shard.BreachBits+int(math.Ceil(math.Log2(max(shards, 1)))), 128)
 }
 
-// MaskingParams evaluates what the masking of an expected cohort withstands:
-// breach probabilities per shard, round and job.
+// MaskingParams computes what the masking of an expected cohort withstands: breach probabilities
+// per shard, round and job.
 func (j Job) MaskingParams() (secagg.Params, error) {
 	cohort := max(int(j.ExpectedCohort()), j.Cohort.Floor)
 	k := (cohort + j.Shard.Size - 1) / j.Shard.Size
@@ -364,8 +364,8 @@ func (j Job) MaskingParams() (secagg.Params, error) {
 	return secagg.Evaluate(m)
 }
 
-// Masking is secagg's configuration but for what a round's vectors decide; the
-// roster's key differs by run, not by job, and is any until it is known.
+// Masking is the configuration of secagg without what depends on a round's vectors. The key that
+// certifies rosters differs from run to run; it is a placeholder until the run sets it.
 func (j Job) Masking() secagg.Config {
 	c := secagg.Config{
 		Dim: 1, Width: 32, MaxSymbol: 1, ShardMax: j.Shard.Size, ShardMin: j.Shard.Floor,
@@ -381,7 +381,7 @@ func (j Job) Masking() secagg.Config {
 	return c
 }
 
-// hexadecimal tells whether s is so many hexadecimal digits in lower case.
+// hexadecimal reports whether s is so many hexadecimal digits in lower case.
 func hexadecimal(s string, n int) bool {
 	return len(s) == n && strings.Trim(s, "0123456789abcdef") == ""
 }

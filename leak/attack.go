@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// What an attack is after.
+// What an attack looks for.
 const (
 	Tokens = "tokens"
 	Labels = "labels"

@@ -13,7 +13,7 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// Settings are a round as a device would take part in it.
+// Settings describe a round as a device would take part in it.
 type Settings struct {
 	Base     *model.Base
 	Layout   *model.Layout
@@ -33,7 +33,7 @@ type Settings struct {
 	Memory  int          // most MiB that the program may take; 0: the trainer's limit
 }
 
-// Options say how much is tried.
+// Options limit how much is tried.
 type Options struct {
 	Trials int           // updates that are tried; 0 is 8
 	Lasts  time.Duration // no trial begins later, beyond the second; 0 is 20 s
@@ -61,11 +61,10 @@ const (
 	DefaultLasts  = 20 * time.Second
 )
 
-// ErrUntried is a round that cannot be tried: of a task that there are no texts for, or
-// whose training comes to nothing.
+// ErrUntried is a round that cannot be tried: there are no texts for its task, or training fails.
 var ErrUntried = errors.New("leak: nothing could be tried")
 
-// Check tries what one update at these settings shows.
+// Check tries what one update at these settings reveals.
 func Check(ctx context.Context, s Settings, o Options) (*Report, error) {
 	if o.Trials < 0 || o.Lasts < 0 {
 		return nil, fmt.Errorf("leak: %d trials in %v: want 1 or more, in more than 0", o.Trials, o.Lasts)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Report is what was tried and what it came to.
+// Report is what was tried, and with what result.
 type Report struct {
 	Trials   int      `json:"trials"`
 	Examples int      `json:"examples"` // that an update averages
@@ -18,7 +18,7 @@ type Report struct {
 	Seconds  float64  `json:"seconds"`
 }
 
-// Attack is what one attack found in all trials' updates.
+// Attack is the result of one attack on the updates of all trials.
 type Attack struct {
 	Name     string `json:"name"`
 	Of       string `json:"of"`                  // Tokens or Labels
@@ -27,19 +27,18 @@ type Attack struct {
 
 	Found int `json:"found"` // of All: tokens of an update's texts that the other texts lack, or labels
 	All   int `json:"all"`
-	// OtherFound of OtherAll are those of other texts, which are in no update: what guessing
-	// comes to.
+	// OtherFound of OtherAll are found in other texts, which are in no update: the result of
+	// guessing.
 	OtherFound int `json:"other_found"`
 	OtherAll   int `json:"other_all"`
-	// Share is by how much the first share is above the second, Low and High its interval
-	// at 95 %.
+	// Share is the share found minus the share guessed, Low and High its interval at 95 %.
 	Share float64 `json:"share"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
 }
 
-// Worst is the attack on the job's own base that found most of what it is after, Tokens or
-// Labels; ok is false where none was tried.
+// Worst returns the attack, of those on the job's own base, that found most Tokens or Labels; ok is
+// false if none was tried.
 func (r *Report) Worst(of string) (worst Attack, ok bool) {
 	for _, a := range r.Attacks {
 		if a.Of == of && a.NotTried == "" && !a.Tiny && (!ok || a.Share > worst.Share) {
@@ -56,7 +55,7 @@ func (a *Attack) shown(r *Report) (shown, of int) {
 	return int(math.Round(a.Share * float64(of))), of
 }
 
-// Line says it in one.
+// Line summarises the report in one line.
 func (r *Report) Line() string {
 	var said []string
 	for _, of := range []string{Tokens, Labels} {

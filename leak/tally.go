@@ -23,7 +23,7 @@ func (t *tally) share() float64 {
 // effective is how many independent guesses the tally is worth: what stands in one update
 // is found or missed together, so that shares differ more from trial to trial than those
 // of as many coins would (the dispersion of a quasi-binomial; McCullagh and Nelder 1989,
-// section 4.5). Where all trials agree, that nothing is found or everything, how far guesses
+// section 4.5). If all trials agree, that nothing is found or everything, how far guesses
 // stand together cannot be seen, and each counts as one: the interval is then a narrow one.
 func (t *tally) effective() float64 {
 	p := t.share()

@@ -13,8 +13,8 @@ import (
 // TinySequence is how many tokens an example has on a tiny base.
 const TinySequence = 8
 
-// TinyBase is an untrained encoder of two narrow layers, whose training steps take less
-// than a millisecond.
+// TinyBase returns an untrained encoder of two narrow layers, whose training steps take less than a
+// millisecond.
 func TinyBase() (*model.Base, error) {
 	set, err := dataset.Invoices(dataset.InvoiceConfig{Seed: 1, Split: "train", Clients: 4, PerClient: 20})
 	if err != nil {

@@ -10,11 +10,10 @@ import (
 	"github.com/starling-fl/starling/vrf"
 )
 
-// A Deal is of a round's devices into groups, each by its own key: a device's group follows
-// from the key that the log holds and from what is below, through a verifiable random
-// function. Nobody foretells another's group, and nobody, the coordinator included, chooses
-// one, for a device or for a key that it invented: keys stand in the log before there is the
-// head that they draw with.
+// A Deal divides a round's devices into groups. A device's group follows, through a verifiable
+// random function, from its enrolled key and from the fields below. Nobody can predict another
+// device's group, and nobody, the coordinator included, can choose the group of a device or of an
+// invented key: a key is in the log before the head exists that it draws with.
 type Deal struct {
 	Task  [32]byte // of the job
 	Round uint64
@@ -37,8 +36,7 @@ func (d *Deal) input() []byte {
 	return append(b, d.Head.Root[:]...)
 }
 
-// Prove draws for the device with that key. The proof says its group, in every number of
-// groups, to whoever sees it.
+// Prove draws for the device with that key. The proof shows its group, for any number of groups.
 func (d *Deal) Prove(key ed25519.PrivateKey) ([vrf.ProofSize]byte, error) {
 	proof, err := vrf.Prove(key, d.input())
 	if err != nil {
@@ -50,9 +48,9 @@ func (d *Deal) Prove(key ed25519.PrivateKey) ([vrf.ProofSize]byte, error) {
 // MaxGroups is the most groups of a deal.
 const MaxGroups = 1 << 24
 
-// Group is the one of so many that the device with that public key is in, as its proof says;
-// of a proof for another key, job, round or head it wraps ErrDeal. Groups differ in
-// probability by less than MaxGroups in 2^64.
+// Group verifies a device's proof and returns its group in 0..groups-1. The error wraps ErrDeal if
+// the proof is for another key, job, round or head. The probabilities of groups differ by less than
+// MaxGroups in 2^64.
 func (d *Deal) Group(key *[32]byte, proof *[vrf.ProofSize]byte, groups int) (int, error) {
 	if groups < 1 || groups > MaxGroups {
 		return 0, fmt.Errorf("%w: %d groups, must lie in 1..%d", ErrDeal, groups, MaxGroups)

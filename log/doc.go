@@ -1,15 +1,19 @@
-// Package log is the log of enrolled keys: an append-only Merkle tree (RFC 6962,
-// section 2) of who was enrolled and when. It makes invented peers visible. Whoever runs
-// the coordinator can enrol as many keys as it likes, and can write any time beside
-// them; what it cannot do is enrol them for one device's eyes alone, or after that device
-// has seen the log's head, or in a past that the device was there for.
+// Package log is the log of enrolled keys: an append-only Merkle tree (RFC 6962, section 2) of who
+// was enrolled and when. It makes invented devices visible. Whoever runs the coordinator can enrol
+// any number of keys and can state any time for them. It cannot show a key to one device alone, nor
+// enrol one after a device has seen the log's head, nor in a past during which the device already
+// saw the log.
 //
-// The tree, its proofs and the signed heads are golang.org/x/mod/sumdb/tlog's and note's,
-// which the Go checksum database runs on. What is here is what a leaf says, how a head is
+// A device keeps the last [Head] that it saw, opened by [OpenHead] and checked by
+// [CheckConsistency]; [Members.Check] verifies that a shard's keys are in the log. [Deal] derives
+// groups of devices from their keys.
+//
+// The tree, its proofs and the signed heads are those of golang.org/x/mod/sumdb/tlog and note,
+// which the Go checksum database uses. This package adds what a leaf contains, how a head is
 // written, one proof for all members of a shard, and what a device keeps of a log.
 //
-// Threat model: the coordinator, which keeps the log and signs its heads, lies. Two heads
-// that it signed and that no one log can have are the proof of that to anybody else.
+// Threat model: the coordinator, which keeps the log and signs its heads, lies. Two signed heads
+// that cannot belong to one log prove that to anybody.
 package log
 
 import (
@@ -24,7 +28,7 @@ import (
 var (
 	// ErrEncoding is a proof or a leaf that is not the deterministic encoding of one.
 	ErrEncoding = errors.New("log: bad encoding")
-	// ErrHead is a head that is no note, of another log, or not signed by its key.
+	// ErrHead is a head that is not a note, is another log's, or is not signed by the log's key.
 	ErrHead = errors.New("log: bad head")
 	// ErrProof is a proof that does not prove what it should.
 	ErrProof = errors.New("log: the proof does not hold")
@@ -36,7 +40,7 @@ const MaxSize = 1 << 40
 // A Hash is of a leaf, of a subtree, or of the tree.
 type Hash = tlog.Hash
 
-// An Enrolment is a leaf: a key that was enrolled, and when, as the log's keeper says.
+// An Enrolment is a leaf: a key that was enrolled, and when, according to the log's keeper.
 type Enrolment struct {
 	Key [32]byte // Ed25519: the device's identity
 	At  uint64   // seconds since 1970
@@ -63,8 +67,8 @@ func (e Enrolment) Hash() (Hash, error) {
 	return tlog.RecordHash(b), err
 }
 
-// Sizes says how many leaves a tree has of which so many hashes are stored, in the order
-// of tlog.StoredHashIndex.
+// Sizes returns the number of leaves of a tree of which the given number of hashes is stored, in
+// the order of tlog.StoredHashIndex.
 func Sizes(stored int64) (leaves int64) {
 	if stored == 0 {
 		return 0

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// A Head is the state of a log: how many leaves it has, and the hash over them.
+// A Head is the state of a log: the number of its leaves, and the hash over them.
 type Head struct {
 	Size int64
 	Root Hash
@@ -22,8 +22,8 @@ type Head struct {
 // MaxNote bounds a signed head in bytes.
 const MaxNote = 1024
 
-// Name is a log's name, which follows from the key that signs its heads: the first line
-// of each, and the name of its signature.
+// Name is a log's name, which follows from the key that signs its heads. It is the first line of
+// each head, and the name of its signature.
 func Name(key [32]byte) string { return "starling-log/" + hex.EncodeToString(key[:16]) }
 
 // HeadOf reads the head of a tree of size leaves.
@@ -82,13 +82,13 @@ func verifier(key [32]byte) (note.Verifier, error) {
 	return v, nil
 }
 
-// ErrUnwitnessed is a head of the log's that the witness has not signed. It may be asked for
-// again: the witness may have been away.
+// ErrUnwitnessed is a head that the owner's witness has not signed. It may be requested again: the
+// witness may have been unreachable.
 var ErrUnwitnessed = errors.New("log: the owner's witness has not signed the head")
 
-// OpenHead reads a head that the log of that key has signed. A note may carry more
-// signatures, of witnesses: who wants one of them gives its key as text, in the form of
-// note.NewVerifier, "" for none. The head comes with ErrUnwitnessed, too.
+// OpenHead verifies and reads a head signed by the log's key. A head may carry signatures of
+// witnesses as well: to require one, pass its key in the form that ParseWitness reads, otherwise
+// "". The head is returned with ErrUnwitnessed, too.
 func OpenHead(signed []byte, key [32]byte, witness string) (Head, error) {
 	if len(signed) > MaxNote {
 		return Head{}, fmt.Errorf("%w: %d bytes, limit %d", ErrHead, len(signed), MaxNote)
@@ -144,7 +144,7 @@ func parseHead(text, name string) (h Head, err error) {
 // MaxConsistency is the most hashes that a proof of consistency has.
 const MaxConsistency = 2*40 + 2
 
-// ProveConsistency proves that the log of size leaves begins with the one of from.
+// ProveConsistency proves that the log of size leaves extends the one of from leaves.
 func ProveConsistency(from, size int64, r tlog.HashReader) ([]Hash, error) {
 	if from == 0 || from == size {
 		return nil, nil
@@ -156,8 +156,8 @@ func ProveConsistency(from, size int64, r tlog.HashReader) ([]Hash, error) {
 	return proof, nil
 }
 
-// CheckConsistency refuses a head that does not go on where another ended: fewer leaves,
-// or others. Every log goes on from an empty one.
+// CheckConsistency returns an error unless the log of head to extends that of head from. Every log
+// extends an empty one.
 func CheckConsistency(proof []Hash, from, to Head) error {
 	switch {
 	case len(proof) > MaxConsistency:

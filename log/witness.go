@@ -53,8 +53,8 @@ func (c cosigner) Verify(msg, sig []byte) bool {
 	return ed25519.Verify(c.key, signed, sig[8:])
 }
 
-// Cosigned is a signed head with a witness's signature lines behind it; an error where it
-// is none any more.
+// Cosigned appends a witness's signature lines to a signed head. It is an error if the result is no
+// valid note of the log.
 func Cosigned(signed, lines []byte, key [32]byte) ([]byte, error) {
 	both := append(signed[:len(signed):len(signed)], lines...)
 	if _, err := OpenHead(both, key, ""); err != nil {

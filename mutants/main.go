@@ -3,7 +3,7 @@
 // says which of them no test notices. make mutants runs it; docs/RATIONALE.md says why
 // the faults are written by hand.
 //
-// Exit code 1 where one is alive, no longer applies, or cannot be tried.
+// Exit code 1 if one is alive, no longer applies, or cannot be tried.
 package main
 
 import (

@@ -21,8 +21,8 @@ func survivesNF4(data []float32) bool {
 	return slices.Equal(back, data)
 }
 
-// Compactable names the base's matrices that are 4-bit codes, which devices then keep,
-// or survive becoming that.
+// Compactable returns the names of the base's matrices that devices keep as 4-bit codes: those that
+// are codes already, or lose nothing by becoming codes.
 func Compactable(base *model.Base) map[string]bool {
 	names := map[string]bool{}
 	for _, t := range base.Config.BaseTensors() {

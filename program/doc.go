@@ -1,8 +1,9 @@
-// Package program makes the WebAssembly programs that a job's devices run, of the job
-// and its base: a coordinator for its devices, a device for itself, to run no other
-// (Remake), an owner to know their hashes. The compiler makes the same bytes everywhere.
+// Package program compiles the WebAssembly programs that a job's devices run, from the job and its
+// base. A coordinator makes them for its devices ([Step]), a device makes the same program again
+// and runs no other ([Remake]), and an owner makes them to know their hashes. The compiler yields
+// the same bytes everywhere.
 //
-// Threat model: a recipe and a base come from a coordinator that may be hostile. Remake
-// bounds the work before it begins and leaves off when its context ends. What comes out
-// is verified by package wasm like any program.
+// Threat model: a recipe and a base come from a coordinator that may be hostile. Remake bounds the
+// work before it begins, and stops when its context ends. The result is verified by package wasm
+// like any program.
 package program

@@ -31,14 +31,14 @@ func Recipe(j job.Job) ([]byte, error) {
 	return b, err
 }
 
-// Trains is the local training that a recipe was written with. A round's plan has rate and
-// steps of its own.
+// Trains returns the local training that a recipe was written with. A round's plan has its own
+// learning rate and number of steps.
 func Trains(recipe []byte) (job.Training, error) {
 	from, err := read(recipe)
 	return from.Training, err
 }
 
-// Shorter is a recipe with examples of so many tokens.
+// Shorter returns a recipe like the given one, with examples of sequence tokens.
 func Shorter(recipe []byte, sequence int) ([]byte, error) {
 	from, err := read(recipe)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Codec is a lossless byte compressor for what is not masked. Masked bytes are
-// uniform: no codec can shorten them.
+// Codec is a lossless byte compressor for data that is not masked. Masked bytes are uniformly
+// distributed, so no codec can shorten them.
 type Codec struct {
 	spec *codecSpec
 }

@@ -22,7 +22,7 @@ func CheckNames(format, codec string) error {
 }
 
 // Compress appends x to dst in the given format and codec. Errors wrap
-// ErrUnknown, ErrNotFinite, or ErrRange where a value does not fit the format.
+// ErrUnknown, ErrNotFinite, or ErrRange if a value does not fit the format.
 func Compress(dst []byte, x []float32, format, codec string) ([]byte, error) {
 	f, err := LookupFormat(format)
 	if err != nil {

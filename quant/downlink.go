@@ -21,8 +21,8 @@ const (
 	baseLen        = 16
 )
 
-// Digest identifies a vector: SHA-256 over its values as little-endian
-// float32. A device names by it what it holds.
+// Digest identifies a vector by the SHA-256 of its values as little-endian float32. A device names
+// by it the version that it holds.
 func Digest(x []float32) [32]byte {
 	h := sha256.New()
 	var buf [4096]byte

@@ -17,8 +17,8 @@ const (
 	shrink     = 0.99
 )
 
-// Report says what Encode had to do to a vector. It depends on the device's
-// data and must stay on the device.
+// Report describes how Encode changed a vector. It depends on the device's data and must stay on
+// the device.
 type Report struct {
 	Norm    float64 // L2 norm of the input
 	Draws   int     // roundings drawn: 1 normally

@@ -18,10 +18,9 @@ var (
 	ErrCorrupt = errors.New("quant: corrupt data")
 )
 
-// SumRangeError is the alarm that a shard sum holds a coordinate that no set
-// of honest devices could have produced: at least one of them sent symbols
-// outside the scheme's range. The sum may still be within differential
-// privacy's assumptions or not; the round is charged either way.
+// SumRangeError reports that the sum of a shard holds a coordinate that honest devices could not
+// have produced: at least one device sent symbols outside of the scheme's range. The round is
+// charged whether or not its sum is still within what differential privacy assumes.
 type SumRangeError struct {
 	Index     int   // first coordinate out of range
 	Value     int64 // its centre-lifted sum

@@ -11,8 +11,8 @@ import (
 // blockLen is the number of values that share one scale.
 const blockLen = nf4.Block
 
-// Format is a way to store a vector in the clear. Formats are values;
-// LookupFormat finds one by name.
+// Format is a way to store a vector in the clear. Formats are values; LookupFormat finds one by
+// name.
 type Format struct {
 	spec *formatSpec
 }

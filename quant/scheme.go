@@ -65,7 +65,7 @@ func SchemeNames() []string {
 // Name returns the name by which Lookup finds the scheme.
 func (s Scheme) Name() string { return s.spec.name }
 
-// About says in a few words what the symbols are.
+// About describes the symbols in a few words.
 func (s Scheme) About() string { return s.spec.about }
 
 // MaxSymbol returns Q: every symbol is in -Q..Q.
@@ -102,7 +102,7 @@ func Width(s Scheme, shard int) (int, error) {
 	return bits.Len64(2 * uint64(shard) * uint64(s.spec.q)), nil
 }
 
-// MaxShard returns the largest shard whose sums fit the scheme's ring.
+// MaxShard returns the largest number of devices whose sum fits the scheme's ring.
 func MaxShard(s Scheme) int64 {
 	width := s.spec.width
 	if width == 0 {

@@ -12,20 +12,19 @@ type claim struct {
 	what string
 }
 
-func (j *Judged) claim(what string, key *[32]byte, statement []byte, sign *[sigSize]byte) {
+func (j *Examined) claim(what string, key *[32]byte, statement []byte, sign *[sigSize]byte) {
 	j.claims = append(j.claims, claim{signed{key, statement, sign}, what})
 }
 
-// Unsettled reports whether signatures or commitments of the message are still to be
-// checked. Admit checks them where they are.
-func (j *Judged) Unsettled() bool { return len(j.claims) > 0 || len(j.points) > 0 }
+// Unverified reports whether signatures or commitments of the message are still to be checked.
+// Admit checks them if VerifyBatch has not.
+func (j *Examined) Unverified() bool { return len(j.claims) > 0 || len(j.points) > 0 }
 
-// Settle checks the signatures and commitments of messages of any devices, shards and
-// turns at once, for about a third of what Admit takes for each by itself. Each is valid
-// here exactly if it is there (see signature.go and points.go): a device that sends a
-// bad one costs its batch the time that it would have saved, and is the only one that
-// Admit refuses.
-func Settle(all []*Judged) {
+// VerifyBatch checks the signatures and commitments of many examined messages at once, of any
+// devices, shards and turns, in about a third of the time that Admit needs to check them one by
+// one. The verdict is the same either way: a device that sends a bad signature is the only one that
+// Admit refuses, and costs its batch no more than the time that batching would have saved.
+func VerifyBatch(all []*Examined) {
 	claims, bytes := 0, 0
 	for _, j := range all {
 		claims, bytes = claims+len(j.claims), bytes+len(j.points)
@@ -53,9 +52,9 @@ func Settle(all []*Judged) {
 	}
 }
 
-// settled checks a message's signatures and commitments one by one: Settle's plain
+// settled checks a message's signatures and commitments one by one: VerifyBatch's plain
 // twin.
-func settled(j *Judged) *Judged {
+func settled(j *Examined) *Examined {
 	if len(j.points) > 0 {
 		if _, err := newVerifier(j.points); err != nil {
 			j.verdict = err

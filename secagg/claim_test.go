@@ -40,20 +40,20 @@ func settleAgrees(t *testing.T, identified bool) {
 		r.must(err)
 		sent = append(sent, m)
 	}
-	agree := func(what string, examine, judge func(i int) *Judged) (refused int) {
+	agree := func(what string, examine, judge func(i int) *Examined) (refused int) {
 		t.Helper()
-		var together []*Judged
+		var together []*Examined
 		for i := range n {
 			j := examine(i)
-			if j.verdict == nil && !j.Unsettled() {
+			if j.verdict == nil && !j.Unverified() {
 				t.Errorf("%s: message %d has nothing to check", what, i)
 			}
 			together = append(together, j)
 		}
-		Settle(together)
+		VerifyBatch(together)
 		for i, j := range together {
 			alone := judge(i)
-			if j.Unsettled() || fmt.Sprint(j.verdict) != fmt.Sprint(alone.verdict) {
+			if j.Unverified() || fmt.Sprint(j.verdict) != fmt.Sprint(alone.verdict) {
 				t.Errorf("%s: message %d: %v at once, %v alone", what, i, j.verdict, alone.verdict)
 			}
 			if alone.verdict != nil {
@@ -70,8 +70,8 @@ func settleAgrees(t *testing.T, identified bool) {
 			}
 			spoil(&messages[at])
 			refused := agree(name,
-				func(i int) *Judged { return r.keying.Examine(r.devices[i].id, &messages[i]) },
-				func(i int) *Judged { return settled(r.keying.Examine(r.devices[i].id, &messages[i])) })
+				func(i int) *Examined { return r.keying.Examine(r.devices[i].id, &messages[i]) },
+				func(i int) *Examined { return settled(r.keying.Examine(r.devices[i].id, &messages[i])) })
 			want := 1
 			if name == "none" {
 				want = 0
@@ -87,7 +87,7 @@ func settleAgrees(t *testing.T, identified bool) {
 	if err := r.keying.Admit(r.keying.Examine(r.devices[0].id, &bad)); !errors.Is(err, ErrSignature) {
 		t.Errorf("admitted unsettled: %v", err)
 	}
-	Settle(nil)
+	VerifyBatch(nil)
 	for i, d := range r.devices {
 		r.must(r.keying.Admit(r.keying.Examine(d.id, sent[i])))
 	}
@@ -111,8 +111,8 @@ func settleAgrees(t *testing.T, identified bool) {
 				copy(messages[at].Commit[k*pointSize:], none)
 			}
 			if refused := agree("shares",
-				func(i int) *Judged { return s.Examine(r.devices[i].id, &messages[i]) },
-				func(i int) *Judged { return settled(s.Examine(r.devices[i].id, &messages[i])) }); refused != min(wrong, 1) {
+				func(i int) *Examined { return s.Examine(r.devices[i].id, &messages[i]) },
+				func(i int) *Examined { return settled(s.Examine(r.devices[i].id, &messages[i])) }); refused != min(wrong, 1) {
 				t.Fatalf("%d no points: %d messages were refused", wrong, refused)
 			}
 		}
@@ -147,8 +147,8 @@ func settleAgrees(t *testing.T, identified bool) {
 		}
 		messages[at].Sign[9] ^= 1
 		if refused := agree("confirmation",
-			func(i int) *Judged { return s.Examine(r.devices[i].id, &messages[i]) },
-			func(i int) *Judged { return settled(s.Examine(r.devices[i].id, &messages[i])) }); refused != 1 {
+			func(i int) *Examined { return s.Examine(r.devices[i].id, &messages[i]) },
+			func(i int) *Examined { return settled(s.Examine(r.devices[i].id, &messages[i])) }); refused != 1 {
 			t.Fatalf("%d confirmations were refused", refused)
 		}
 	}

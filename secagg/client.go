@@ -78,10 +78,10 @@ func (c *Client) begin(call string, t Turn, msg []byte) error {
 	return &StateError{Call: call, Turn: c.next, Err: cause}
 }
 
-// Draw gives what this device drew, before Advertise shows it: in a Dealt round, and in no
-// other. The error wraps ErrLot.
-func (c *Client) Draw(lot [LotSize]byte) error {
-	if err := c.begin("Draw", TurnAdvertise, nil); err != nil {
+// SetLot gives the lot that Advertise will show. It is required in a Dealt round and refused in any
+// other: the error wraps ErrLot.
+func (c *Client) SetLot(lot [LotSize]byte) error {
+	if err := c.begin("SetLot", TurnAdvertise, nil); err != nil {
 		return err
 	}
 	if err := checkLot(&c.cfg, &lot); err != nil {
@@ -100,7 +100,7 @@ func checkLot(cfg *Config, lot *[LotSize]byte) error {
 }
 
 // Advertise draws the round's keys and returns turn 1. Without the lot of a Dealt round
-// (see Draw) the error wraps ErrLot.
+// (see SetLot) the error wraps ErrLot.
 func (c *Client) Advertise() (*Advertise, error) {
 	if err := c.begin("Advertise", TurnAdvertise, nil); err != nil {
 		return nil, err
@@ -230,9 +230,9 @@ func (c *Client) Share(m *Roster) (*Shares, error) {
 	return out, nil
 }
 
-// Deliver takes the shares meant for this device and fixes U2. It sends nothing:
-// the device may still be training. A dealer whose shares do not open is kept in
-// U2, as every other device keeps it; this device will hold no share of it.
+// Deliver takes the shares meant for this device and fixes U2. It sends nothing: the device may
+// still be training. If a dealer's shares do not open, the dealer stays in U2, as it does for all
+// other devices, and this device holds no share of it.
 func (c *Client) Deliver(m *Delivery) error {
 	enc, _ := m.AppendBinary(nil)
 	if err := c.begin("Deliver", TurnMask, enc); err != nil {

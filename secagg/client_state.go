@@ -2,13 +2,12 @@ package secagg
 
 import "bytes"
 
-// Delivered tells whether U2 is known, over which Mask masks: whether Deliver has
-// succeeded.
+// Delivered reports whether Deliver has succeeded: from then on Mask can be called.
 func (c *Client) Delivered() bool { return c.delivered }
 
-// Resend returns the encoding of the message sent in a turn, for a reconnect: the
-// same bytes. Nil if that turn has not been taken, or after Abort; turn 3's, which is
-// as large as the vector, is its sender's to keep.
+// Resend returns the bytes of the message sent in a turn, to send them again after a reconnect. It
+// is nil if that turn has not been taken, after Abort, and for turn 3, whose message is as large as
+// the vector and is the caller's to keep.
 func (c *Client) Resend(t Turn) []byte {
 	if t < TurnAdvertise || t >= TurnDone {
 		return nil
@@ -16,10 +15,10 @@ func (c *Client) Resend(t Turn) []byte {
 	return bytes.Clone(c.sent[t])
 }
 
-// ShardSize is |U1|, 0 before Share.
+// ShardSize is the number of devices in the shard, 0 before Share.
 func (c *Client) ShardSize() int { return len(c.entries) }
 
-// Abort leaves the round and erases every secret. Idempotent.
+// Abort leaves the round and erases every secret. It may be called several times.
 func (c *Client) Abort() {
 	c.eraseSecrets()
 	c.sent = [TurnDone][]byte{}

@@ -72,9 +72,8 @@ type Config struct {
 	Dim       int // symbols per vector, 1..MaxDim
 	Width     int // b: the ring is Z/2^b, 1..32
 	MaxSymbol int // Q: every honest symbol lies in -Q..Q, at least 1
-	// MaxSum bounds what the honest symbols of a whole shard add up to in a coordinate,
-	// where that is less than ShardMax*MaxSymbol, as it is where symbols hold noise. 0: they
-	// may all be the largest.
+	// MaxSum bounds what the honest symbols of a whole shard add up to in one coordinate. It may be
+	// less than ShardMax*MaxSymbol, as it is if symbols contain noise. 0 means that bound.
 	MaxSum int
 
 	ShardMax int // g_max: no shard is larger, 2..MaxShard
@@ -87,15 +86,15 @@ type Config struct {
 	Suite      Suite
 	Identified bool     // rosters carry identities instead of certified per-round keys
 	Authority  [32]byte // Ed25519 key that certifies per-round keys; zero if Identified
-	// Logged rosters say who is in them, each by its own signature over the round's keys,
-	// and prove that all were enrolled.
+	// Logged rosters show each member's identity, its signature over the round's keys, and one
+	// proof that all members were enrolled.
 	Logged bool
-	// Dealt rounds are Logged, and each device's group follows from its lot: see Entry.Lot.
+	// Dealt rounds are Logged, and each device's group follows from its lot: see [Entry.Lot].
 	Dealt bool
 }
 
-// Validate names the first relation that does not hold. Overflow is refused
-// here: 2*ShardMax*MaxSymbol+1 values must fit the ring, or 2*MaxSum+1 where it is given.
+// Validate returns an error that names the first contradiction. It also refuses a ring that is too
+// narrow: 2*ShardMax*MaxSymbol+1 values must fit, or 2*MaxSum+1 if MaxSum is set.
 func (c Config) Validate() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
@@ -145,9 +144,9 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Longest bounds the encoding of a device's message of a turn, in bytes, in a shard of
-// ShardMax devices: what is longer is none. Of no turn it is 0.
-func (c Config) Longest(t Turn) int {
+// MaxMessage is the largest encoding, in bytes, of a device's message of a turn in a shard of
+// ShardMax devices. It is 0 for anything that is not a turn.
+func (c Config) MaxMessage(t Turn) int {
 	n := c.ShardMax
 	switch t {
 	case TurnAdvertise:
@@ -193,10 +192,10 @@ func PlanHash(task string, round uint64, cfg Config, assignment []byte) Hash {
 	return sha256.Sum256(b)
 }
 
-// Threshold is t for a shard of n devices: the least t such that, with each
-// device corrupted independently with probability CorruptPPM/1e6, the shard is
-// broken with probability at most 2^-BreachBits. Exact integer arithmetic: every
-// implementation gets the same t. ErrConfig if no t <= n is enough.
+// Threshold is t for a shard of n devices: the least t with which the shard is broken with
+// probability at most 2^-BreachBits, if each device is corrupted independently with probability
+// CorruptPPM/1e6. The arithmetic is exact, so that every implementation gets the same t. The error
+// wraps ErrConfig if even t = n is not enough.
 func (c Config) Threshold(n int) (int, error) {
 	if n < 2 || n > MaxShard {
 		return 0, fmt.Errorf("%w: shard of %d devices", ErrConfig, n)

@@ -46,7 +46,7 @@ func TestDealtByLots(t *testing.T) {
 					t.Errorf("shard %d, entry %d has another's lot", s.Shard(), i)
 				}
 			}
-			r.must(s.Enrolled([]byte("proof")))
+			r.must(s.SetEnrolments([]byte("proof")))
 			r.check(s)
 		}
 		if in != len(r.devices) || len(shards) < 2 {
@@ -63,7 +63,7 @@ func TestLyingLots(t *testing.T) {
 	m, err := r.devices[0].c.Advertise()
 	r.must(err)
 	blame := errors.New("not this key's")
-	r.keying.Lots(func(from ID, lot *[LotSize]byte) (int, error) {
+	r.keying.SetGroups(func(from ID, lot *[LotSize]byte) (int, error) {
 		if from == r.devices[0].id && *lot != lotOf(seed, 0) {
 			return 0, blame
 		}
@@ -91,7 +91,7 @@ func TestLyingLots(t *testing.T) {
 		t.Fatalf("%d shards, %d left", len(shards), len(left))
 	}
 	s := shards[0]
-	r.must(s.Enrolled([]byte("proof")))
+	r.must(s.SetEnrolments([]byte("proof")))
 	d := r.byID[s.Members()[2]]
 	for what, lie := range map[string]func(m *Roster){
 		"a peer without a lot":      func(m *Roster) { m.Entries[0].Lot = [LotSize]byte{} },
@@ -116,12 +116,12 @@ func TestLyingLots(t *testing.T) {
 
 	// Where nothing is dealt nobody draws, and nobody is taken for having drawn.
 	bare := loggedRound(t, "no lots", false, 5)
-	if err := bare.devices[0].c.Draw(lotOf(seed, 0)); !errors.Is(err, ErrLot) {
+	if err := bare.devices[0].c.SetLot(lotOf(seed, 0)); !errors.Is(err, ErrLot) {
 		t.Errorf("a lot in a round that is not dealt: %v", err)
 	}
 	m, err = bare.devices[0].c.Advertise()
 	bare.must(err)
-	if err := bare.devices[0].c.Draw([LotSize]byte{}); err == nil {
+	if err := bare.devices[0].c.SetLot([LotSize]byte{}); err == nil {
 		t.Error("a lot behind turn 1")
 	}
 	m.Lot = lotOf(seed, 0)

@@ -54,9 +54,9 @@ var (
 	ErrErased = errors.New("secagg: round left, secrets erased")
 )
 
-// A DeviceError blames one device. The server's state is as it was before the
-// device's message. Unless it wraps ErrRepeated (acknowledge again) or ErrLate
-// (the device has already been counted out), drop the device from the round.
+// A DeviceError blames one device for a message. The server's state is as it was before that
+// message. If it wraps ErrRepeated, acknowledge the message again; if ErrLate, the device has
+// already been left out; otherwise drop the device from the round.
 type DeviceError struct {
 	Device ID
 	Turn   Turn
@@ -68,8 +68,7 @@ func (e *DeviceError) Error() string {
 }
 func (e *DeviceError) Unwrap() error { return e.Err }
 
-// A ShardError ends one shard: leave it out of the round's sum and go on with
-// the others.
+// A ShardError ends one shard: leave it out of the round's sum and continue with the others.
 type ShardError struct {
 	Shard  int
 	Turn   Turn
@@ -82,9 +81,9 @@ func (e *ShardError) Error() string {
 }
 func (e *ShardError) Unwrap() error { return e.Err }
 
-// A RefusalError says that a client will not answer the server's message: to
-// do so could expose its vector, or the server is broken. The client's state is
-// as it was; the device should call Abort and leave the round.
+// A RefusalError is a client's refusal to answer the server's message, because the answer could
+// expose its vector or because the message is invalid. The client's state is as it was. The device
+// should call Abort and leave the round.
 type RefusalError struct {
 	Turn Turn
 	Err  error
@@ -95,8 +94,8 @@ func (e *RefusalError) Error() string {
 }
 func (e *RefusalError) Unwrap() error { return e.Err }
 
-// A StateError is a call out of turn on one's own machine: a programming error
-// or, on a client, a server message that came early, late or twice.
+// A StateError is a call that comes out of turn: a programming error or, on a client, a server
+// message that came early, late or twice.
 type StateError struct {
 	Call string // the method
 	Turn Turn   // the turn that is next

@@ -2,23 +2,23 @@ package secagg
 
 import "filippo.io/edwards25519"
 
-// A Fault is a device that unmasking found to have misbehaved.
+// A Fault is a device that Unmask found to have misbehaved.
 type Fault struct {
 	Device ID
-	// Proven is whether the device alone can be to blame, as long as fewer than half
-	// of its shard are corrupted; else it is the dealer that a shard failed by, which
-	// the holders of its shares could have brought about together.
+	// Proven reports whether the device alone can be to blame, as long as fewer than half of its
+	// shard are corrupted. If false, the device dealt the shares by which a shard failed, but the
+	// holders of those shares may have caused that together.
 	Proven bool
 	Reason string
 }
 
-// Faults is who Unmask found misbehaving though it succeeded; where it failed they
-// are in its ShardError.
+// Faults lists the devices that a successful Unmask found to have misbehaved. If Unmask fails, its
+// ShardError lists them.
 //
-// A share that is missing or wrong is the dealer's fault or the holder's: garbage
-// sealed by the one looks like a lie of the other. Between two honest devices there
-// is none. So who has such shares with more than half of the others is convicted,
-// and a single one convicts nobody: a dealer could otherwise frame whom it liked.
+// A missing or wrong share may be the fault of the dealer, who sealed garbage, or of the holder,
+// who lies about it; between two honest devices there is none. A device is therefore blamed only if
+// it has such a share with more than half of the others: a single bad share proves nothing, since a
+// dealer could use it to frame anybody.
 func (s *Server) Faults() []Fault { return s.faults }
 
 func (r *rebuilder) mark(dealer, holder int) {
@@ -31,7 +31,7 @@ func (r *rebuilder) mark(dealer, holder int) {
 	r.wrong[dealer].add(holder)
 }
 
-// bad tells whether a holder's share of a dealer's secret is missing, or was found
+// bad reports whether a holder's share of a dealer's secret is missing, or was found
 // to be wrong.
 func (r *rebuilder) bad(dealer, holder int) bool {
 	return !r.s.reveals[holder].Held.Has(dealer) || r.wrong[dealer] != nil && r.wrong[dealer].Has(holder)

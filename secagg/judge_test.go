@@ -12,7 +12,7 @@ import (
 // came in: the sum is the same.
 func TestJudgeBesideEachOther(t *testing.T) {
 	r := newRound(t, "judge", testConfig(40, 11, 12, 8), 8)
-	var advertised []*Judged
+	var advertised []*Examined
 	for _, d := range r.devices {
 		m, err := d.c.Advertise()
 		r.must(err)
@@ -26,9 +26,9 @@ func TestJudgeBesideEachOther(t *testing.T) {
 	s := shards[0]
 	// each makes and judges every device's message at the same time, and admits them
 	// from here.
-	each := func(judge func(d *device) (*Judged, error)) (all []*Judged) {
+	each := func(judge func(d *device) (*Examined, error)) (all []*Examined) {
 		t.Helper()
-		all = make([]*Judged, len(r.devices))
+		all = make([]*Examined, len(r.devices))
 		errs := make([]error, len(r.devices))
 		var wg sync.WaitGroup
 		for i, d := range r.devices {
@@ -44,7 +44,7 @@ func TestJudgeBesideEachOther(t *testing.T) {
 		}
 		return all
 	}
-	each(func(d *device) (*Judged, error) {
+	each(func(d *device) (*Examined, error) {
 		m, err := d.c.Share(s.Roster())
 		if err != nil {
 			return nil, err
@@ -52,7 +52,7 @@ func TestJudgeBesideEachOther(t *testing.T) {
 		return s.Examine(d.id, m), nil
 	})
 	r.must(s.CloseSharing())
-	vectors := each(func(d *device) (*Judged, error) {
+	vectors := each(func(d *device) (*Examined, error) {
 		if err := d.c.Deliver(s.Delivery(d.id)); err != nil {
 			return nil, err
 		}
@@ -64,7 +64,7 @@ func TestJudgeBesideEachOther(t *testing.T) {
 	})
 	sv, err := s.CloseCollecting() // the vectors count though they are not added yet
 	r.must(err)
-	each(func(d *device) (*Judged, error) {
+	each(func(d *device) (*Examined, error) {
 		m, err := d.c.Confirm(sv)
 		if err != nil {
 			return nil, err
@@ -73,7 +73,7 @@ func TestJudgeBesideEachOther(t *testing.T) {
 	})
 	cs, err := s.CloseConfirming()
 	r.must(err)
-	each(func(d *device) (*Judged, error) {
+	each(func(d *device) (*Examined, error) {
 		m, err := d.c.Reveal(cs)
 		if err != nil {
 			return nil, err
@@ -114,7 +114,7 @@ func TestAdmitDecides(t *testing.T) {
 	if err := s.Admit(early); !errors.Is(err, ErrOutOfTurn) {
 		t.Errorf("before its turn: %v", err)
 	}
-	var late *Judged
+	var late *Examined
 	for i, d := range r.devices {
 		m, err := d.c.Share(s.Roster())
 		r.must(err)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// hybridOffered tells whether this build has SuiteHybrid.
+// hybridOffered reports whether this build has SuiteHybrid.
 const hybridOffered = true
 
 // A kemPrivate is a private MLKEM768-X25519 key.

@@ -4,7 +4,7 @@ package secagg
 
 import "errors"
 
-// hybridOffered tells whether this build has SuiteHybrid: ML-KEM and the curves
+// hybridOffered reports whether this build has SuiteHybrid: ML-KEM and the curves
 // that crypto/hpke brings are a fifth of what a browser loads, and few jobs ask
 // for them. The full build has them.
 const hybridOffered = false

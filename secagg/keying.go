@@ -52,19 +52,20 @@ func NewKeying(cfg Config, plan Hash, authority ed25519.PrivateKey) (*Keying, er
 	return &Keying{cfg: cfg, plan: plan, authority: authority, byID: map[ID]int{}, taken: map[[32]byte]bool{}}, nil
 }
 
-// Lots says what a device's lot is worth in a Dealt round: the number of its group, or an
-// error where it is none. It comes before turn 1, and runs beside every method of the
-// Keying.
-func (k *Keying) Lots(group func(from ID, lot *[LotSize]byte) (int, error)) { k.group = group }
+// SetGroups gives the function that derives a device's group from its lot in a Dealt round, or
+// returns an error for a lot that is not the device's. Call it before turn 1; the function runs
+// concurrently with every method of the Keying.
+func (k *Keying) SetGroups(group func(from ID, lot *[LotSize]byte) (int, error)) { k.group = group }
 
 // Add takes turn 1 of an enrolled device; from is the identity its session
 // proved. Errors are DeviceErrors wrapping ErrLate, ErrRepeated, ErrConflict,
 // ErrBinding, ErrStranger, ErrKey, ErrLot or ErrSignature.
 func (k *Keying) Add(from ID, m *Advertise) error { return k.Admit(k.Examine(from, m)) }
 
-// A Judged is a device's message with all that is costly about it done: hashes and
-// signatures. Admit does the rest, once; see Server.Admit for the other turns.
-type Judged struct {
+// Examined is a device's message after the part of its check that needs no order: hashes, lengths,
+// ranges. Its signatures and commitments are checked by VerifyBatch, or else by Admit, which also
+// takes the message into the round.
+type Examined struct {
 	from    ID
 	turn    Turn
 	digest  Hash
@@ -93,11 +94,10 @@ func digest(m interface{ AppendBinary([]byte) ([]byte, error) }) Hash {
 	return sha256.Sum256(*b)
 }
 
-// Examine does what Add does short of looking at or changing what others sent, but for the
-// signatures, which are left to Settle, for many messages at once, or to Admit. It may run
-// beside every method of the Keying.
-func (k *Keying) Examine(from ID, m *Advertise) *Judged {
-	j := &Judged{from: from, turn: TurnAdvertise, digest: digest(m), advertise: m}
+// Examine makes the expensive checks of Add that do not depend on other messages. Signatures are
+// left to VerifyBatch or Admit. It may run concurrently with every method of the Keying.
+func (k *Keying) Examine(from ID, m *Advertise) *Examined {
+	j := &Examined{from: from, turn: TurnAdvertise, digest: digest(m), advertise: m}
 	if j.verdict = k.judge(from, m); j.verdict != nil {
 		return j
 	}
@@ -115,8 +115,8 @@ func (k *Keying) Examine(from ID, m *Advertise) *Judged {
 	return j
 }
 
-// Admit is the rest of Add: cheap, and in the order of the caller's choice.
-func (k *Keying) Admit(j *Judged) error {
+// Admit completes Add for an examined message. It is cheap, and the caller chooses the order.
+func (k *Keying) Admit(j *Examined) error {
 	settled(j)
 	from, m, digest := j.from, j.advertise, j.digest
 	if err := k.check(j); err != nil {
@@ -133,7 +133,7 @@ func (k *Keying) Admit(j *Judged) error {
 	return nil
 }
 
-func (k *Keying) check(j *Judged) error {
+func (k *Keying) check(j *Examined) error {
 	if i, ok := k.byID[j.from]; ok {
 		if k.devices[i].digest == j.digest {
 			return ErrRepeated
@@ -184,13 +184,13 @@ func (k *Keying) judge(from ID, m *Advertise) error {
 // Len is the number of devices so far.
 func (k *Keying) Len() int { return len(k.devices) }
 
-// Cut closes turn 1 and cuts k = ceil(n/ShardMax) shards whose sizes differ by at
-// most one, from a uniform permutation drawn from rand. While a shard would fall
-// below ShardMin it fails with ErrBelowFloor and turn 1 stays open.
+// Cut closes turn 1 and cuts the devices into ceil(n/ShardMax) shards, whose sizes differ by at
+// most one, by a uniform permutation drawn from rand. If a shard would be smaller than ShardMin it
+// fails with ErrBelowFloor and turn 1 stays open.
 func (k *Keying) Cut(rand io.Reader) ([]*Server, error) { return k.CutTo(rand, k.cfg.ShardMax) }
 
-// CutTo is Cut into shards of at most most devices where ShardMin allows it: into
-// more shards, never into ones that a device would not accept.
+// CutTo is Cut into smaller shards of at most the given number of devices, as far as ShardMin
+// allows it.
 func (k *Keying) CutTo(rand io.Reader, most int) ([]*Server, error) {
 	if k.closed {
 		return nil, &StateError{Call: "Cut", Turn: TurnShare, Err: ErrLate}
@@ -210,9 +210,9 @@ func (k *Keying) CutTo(rand io.Reader, most int) ([]*Server, error) {
 	return k.serve(groups)
 }
 
-// Deal closes turn 1 and deals the devices into groups as Config.Groups does, in a Dealt
-// round by their lots, each of which is a shard. Those for whom there is no shard are left.
-// While there is none at all it fails with ErrBelowFloor and turn 1 stays open.
+// Deal closes turn 1 and deals the devices into groups, each of which becomes a shard: at random as
+// Config.Groups does, or by their lots in a Dealt round. left are the devices without a shard. If
+// no group is large enough, Deal fails with ErrBelowFloor and turn 1 stays open.
 func (k *Keying) Deal(rand io.Reader, groups int) (shards []*Server, left []ID, err error) {
 	if k.closed {
 		return nil, nil, &StateError{Call: "Deal", Turn: TurnShare, Err: ErrLate}
@@ -237,10 +237,10 @@ func (k *Keying) Deal(rand io.Reader, groups int) (shards []*Server, left []ID, 
 	return shards, left, err
 }
 
-// Groups deals n devices into so many groups, each uniformly and by itself, so that
-// who else is in a device's group, and in which groups the others are, does not depend
-// on whether that device is there. A group below ShardMin is left whole, of one above
-// ShardMax whom chance chooses. The error wraps ErrBelowFloor where no group is kept.
+// Groups deals n devices into the given number of groups, each device uniformly and independently
+// of all others: whether a device is there changes nothing about the others' groups. A group of
+// fewer than ShardMin devices goes to left as a whole; from one of more than ShardMax a random
+// surplus does. The error wraps ErrBelowFloor if no group is kept.
 func (c Config) Groups(rand io.Reader, n, groups int) (kept [][]int, left []int, err error) {
 	return c.dealt(rand, n, groups, uniformly(rand, groups))
 }
@@ -302,8 +302,8 @@ func (k *Keying) serve(groups [][]int) ([]*Server, error) {
 	return shards, nil
 }
 
-// Sizes are those of the shards that CutTo cuts n devices into, larger ones first.
-// The error wraps ErrBelowFloor where a shard would fall below ShardMin.
+// Sizes lists the sizes of the shards that CutTo cuts n devices into, larger ones first. The error
+// wraps ErrBelowFloor if a shard would be smaller than ShardMin.
 func (c Config) Sizes(n, most int) ([]int, error) {
 	sizes := shardSizes(n, min(max(most, 1), c.ShardMax))
 	if count := n / c.ShardMin; len(sizes) > count {

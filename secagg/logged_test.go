@@ -26,14 +26,14 @@ func TestLoggedRosters(t *testing.T) {
 			}
 		}
 		var wrong *StateError
-		if err := s.Enrolled([]byte("another proof")); !errors.As(err, &wrong) {
+		if err := s.SetEnrolments([]byte("another proof")); !errors.As(err, &wrong) {
 			t.Errorf("a second proof: %v", err)
 		}
 		r.check(s)
 	}
 	bare := newRound(t, "bare", testConfig(5, 11, 12, 5), 5)
 	bare.key()
-	if err := bare.shards[0].Enrolled([]byte("proof")); !errors.Is(err, ErrConfig) {
+	if err := bare.shards[0].SetEnrolments([]byte("proof")); !errors.Is(err, ErrConfig) {
 		t.Errorf("a proof in a round without a log: %v", err)
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/starling-fl/starling/internal/cbor"
 )
 
-// Masks is which masks a shard's running sum holds, for them to be added up wherever there is
-// a processor to spare: it knows no vector and no sum. Who has it and the masked vectors
-// learns what the Server does, the survivors' sum: it holds the self-masks of those who are in
-// the sum, and the mask keys of those who are not, never both of one device.
+// Masks is the set of masks that is still in a shard's running sum, so that another process can add
+// them up. It holds no masked vector and no sum. It is secret all the same: whoever has both it and
+// the masked vectors can compute the survivors' sum, as the Server can. It never holds the
+// self-mask and the mask key of the same device, so no single vector can be unmasked with it.
 type Masks struct {
 	dim, width int
 	roster     Hash
@@ -21,7 +21,7 @@ type Masks struct {
 	peers      []byte // public mask keys of the survivors, where anybody dropped
 }
 
-// Sum adds the masks up, mod 2^Width: all that is costly about Unmask.
+// Sum adds the masks up modulo 2^Width. This is the expensive part of Unmask.
 func (m *Masks) Sum() []uint32 {
 	var plus, minus []maskKey
 	defer func() { clear(plus); clear(minus) }()
@@ -67,13 +67,13 @@ func (m *Masks) pairMasks(i int, priv dhKey, plus, minus []maskKey) (p, n []mask
 	return plus, minus
 }
 
-// Erase clears the keys.
+// Erase overwrites the keys with zeros.
 func (m *Masks) Erase() {
 	clear(m.selves)
 	clear(m.private)
 }
 
-// Pack encodes what Sum returned, in PackedSize bytes, and Unpack decodes it.
+// Pack encodes a sum returned by Sum in PackedSize bytes. Unpack is its inverse.
 func (m *Masks) Pack(sum []uint32) []byte { return pack(sum, m.width) }
 
 // PackedSize is the length of a sum's encoding.
@@ -92,8 +92,7 @@ func (m *Masks) Unpack(p []byte) ([]uint32, error) {
 // masksVersion changes with what Sum makes of the same bytes.
 const masksVersion = 1
 
-// AppendBinary appends the canonical encoding, which is as secret as the keys in it. The
-// error is always nil.
+// AppendBinary appends the canonical encoding. It holds keys: keep it as secret as they are.
 func (m *Masks) AppendBinary(b []byte) ([]byte, error) {
 	b = cbor.AppendUint(cbor.AppendArray(b, 9), masksVersion)
 	b = cbor.AppendUint(cbor.AppendUint(b, uint64(m.dim)), uint64(m.width))

@@ -54,20 +54,21 @@ type Entry struct {
 	Sign        [sigSize]byte // by Keys.Verify over (P, keys)
 	Certificate [sigSize]byte // by the Authority over (P, keys); zero if Identified
 
-	// Of a Logged round that is not Identified, else zero: who it is that advertised the
-	// keys, and the Vouch of that.
+	// Identity is the device that advertised the keys, and Vouch its signature over them. Both are
+	// set in Logged rounds that are not Identified, and zero in any other.
 	Identity ID
 	Vouch    [sigSize]byte
 
-	// Lot is what the device drew in a Dealt round, which its group follows from: the
-	// caller's to draw and to check. Else zero, and never zero there.
+	// Lot is a proof of what the device drew in a Dealt round; its group follows from it. The
+	// caller of this package draws and checks lots. It is zero in any other round.
 	Lot [LotSize]byte
 }
 
-// LotSize is the length of a lot in bytes: of a proof by RFC 9381.
+// LotSize is the length of a lot in bytes. A lot is a device's proof of a verifiable random
+// function (RFC 9381), from which the device's group follows: see [Entry.Lot].
 const LotSize = 80
 
-// Member is the identity that the entry shows, false where it shows none.
+// Member is the identity that the entry shows; false if it shows none.
 func (e *Entry) Member(cfg *Config) (ID, bool) {
 	if cfg.Identified {
 		return ID(e.Keys.Verify), true
@@ -80,8 +81,8 @@ type Roster struct {
 	Plan    Hash
 	Shard   int // number of the shard in the round
 	Entries []Entry
-	// Enrolments is what proves of a Logged round's entries that they were enrolled, and
-	// when: the caller's to make and to check, 1..MaxEnrolments bytes. Else nil.
+	// Enrolments is the proof that the entries of a Logged round were enrolled, and when:
+	// 1..MaxEnrolments bytes, which the caller makes and checks. It is nil in any other round.
 	Enrolments []byte
 }
 

@@ -103,7 +103,7 @@ func ceilMul(p *big.Rat, n int) int {
 	return int(x.Quo(x, p.Denom()).Int64())
 }
 
-// Evaluate computes what a given threshold gives, and judges nothing.
+// Evaluate computes what a given threshold provides. Unlike Choose it refuses nothing.
 func Evaluate(m Model) (Params, error) {
 	m = m.defaults()
 	if err := m.validate(); err != nil {
@@ -192,7 +192,7 @@ func power(log2 float64) string {
 	return fmt.Sprintf("2^%.1f", log2)
 }
 
-// Explain says in words what the numbers mean and what they presume.
+// Explain describes the parameters and what they assume in a few sentences.
 func (p Params) Explain() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }

@@ -101,8 +101,8 @@ func checkSignatures(cfg *Config, plan *Hash, m *Roster, rand io.Reader) error {
 	}
 }
 
-// Verify checks a roster as one that was not in it can, afterwards: plan, size, order,
-// every key and every signature. rand is as NewClient's. Errors are those of Client.Share.
+// Verify checks a roster after the fact, for somebody who was not in it: plan, size, order, every
+// key and every signature. rand is as for NewClient. Errors are those of Client.Share.
 func (m *Roster) Verify(cfg Config, plan Hash, rand io.Reader) error {
 	if len(m.Entries) == 0 {
 		return fmt.Errorf("%w: nobody is in it", ErrBelowFloor)

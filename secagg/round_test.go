@@ -116,7 +116,7 @@ func newRound(t testing.TB, seed string, cfg Config, n int) *round {
 		t.Fatal(err)
 	}
 	if cfg.Dealt {
-		r.keying.Lots(func(_ ID, lot *[LotSize]byte) (int, error) { return int(lot[0]) % dealtGroups, nil })
+		r.keying.SetGroups(func(_ ID, lot *[LotSize]byte) (int, error) { return int(lot[0]) % dealtGroups, nil })
 	}
 	for i := range n {
 		k := sha256.Sum256(fmt.Appendf(nil, "identity %s %d", seed, i))
@@ -127,7 +127,7 @@ func newRound(t testing.TB, seed string, cfg Config, n int) *round {
 			t.Fatal(err)
 		}
 		if cfg.Dealt {
-			r.must(d.c.Draw(lotOf(seed, i)))
+			r.must(d.c.SetLot(lotOf(seed, i)))
 		}
 		sym := newDRBG("symbols %s %d", seed, i)
 		d.symbols = make([]int32, cfg.Dim)
@@ -173,7 +173,7 @@ func (r *round) key() {
 	r.must(err)
 	if r.cfg.Logged {
 		for _, s := range r.shards {
-			r.must(s.Enrolled(fmt.Appendf(nil, "enrolments of shard %d", s.Shard())))
+			r.must(s.SetEnrolments(fmt.Appendf(nil, "enrolments of shard %d", s.Shard())))
 		}
 	}
 }
@@ -280,9 +280,9 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// TestLongest: no message of a round is longer than Longest says, in a shard that is
+// TestMaxMessage: no message of a round is longer than MaxMessage says, in a shard that is
 // full and whose threshold is all of it; nor is that much more than they take.
-func TestLongest(t *testing.T) {
+func TestMaxMessage(t *testing.T) {
 	for _, suite := range []Suite{SuiteX25519, SuiteHybrid} {
 		cfg := testConfig(1000, 11, 12, 9)
 		cfg.Suite, cfg.ShardMin, cfg.CorruptPPM, cfg.BreachBits = suite, 9, 300_000, 11 // all but one of nine must be honest
@@ -293,7 +293,7 @@ func TestLongest(t *testing.T) {
 			t.Fatalf("threshold %d, %v", n, err)
 		}
 		for turn := TurnAdvertise; turn <= TurnReveal; turn++ {
-			most := r.cfg.Longest(turn)
+			most := r.cfg.MaxMessage(turn)
 			for _, d := range r.devices {
 				if n := len(d.sent(turn)); n > most || n+headRoom < most {
 					t.Errorf("suite %d: %v has %d bytes, at most %d", suite, turn, n, most)
@@ -301,7 +301,7 @@ func TestLongest(t *testing.T) {
 			}
 		}
 	}
-	if (Config{}).Longest(TurnDone) != 0 {
+	if (Config{}).MaxMessage(TurnDone) != 0 {
 		t.Error("a sixth turn has a length")
 	}
 }

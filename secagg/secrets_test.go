@@ -69,7 +69,7 @@ func TestVectorsCountOnce(t *testing.T) {
 	r.key()
 	s := r.shards[0]
 	r.must(r.share(s))
-	var last *Judged
+	var last *Examined
 	for k, d := range r.of(s, TurnMask) {
 		r.must(d.c.Deliver(s.Delivery(d.id)))
 		m, err := d.c.Mask(d.symbols)

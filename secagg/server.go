@@ -38,16 +38,15 @@ type Server struct {
 // Shard is the shard's number in the round.
 func (s *Server) Shard() int { return s.message.Shard }
 
-// Threshold is t, from the size.
+// Threshold is t: the number of devices of this shard that must answer every turn.
 func (s *Server) Threshold() int { return s.threshold }
 
 // Members lists identities in roster order.
 func (s *Server) Members() []ID { return append([]ID(nil), s.members...) }
 
-// Enrolled gives the roster of a Logged round what proves that its members are enrolled,
-// of Members in their order. It comes before everything else of the shard, since R covers
-// it.
-func (s *Server) Enrolled(proof []byte) error {
+// SetEnrolments gives the roster of a Logged round the proof that its members are enrolled, in the
+// order of Members. Call it before anything else, because the roster's hash covers it.
+func (s *Server) SetEnrolments(proof []byte) error {
 	switch {
 	case !s.cfg.Logged:
 		return fmt.Errorf("%w: the round is not Logged", ErrConfig)
@@ -73,14 +72,14 @@ func (s *Server) in(set Set, device ID) bool {
 	return ok && set.Has(i)
 }
 
-// Survivors is how many vectors are in the sum: with honest devices
-// |sum| <= MaxSymbol*Survivors.
+// Survivors is the number of vectors in the sum. If all devices are honest, no coordinate of the
+// sum is larger than MaxSymbol*Survivors.
 func (s *Server) Survivors() int { return s.u3.Len() }
 
 // receive checks what every device message must satisfy: sent by a member of
 // the set that may speak, in turn, once, under this roster. It returns the
 // sender's index.
-func (s *Server) receive(j *Judged) (int, error) {
+func (s *Server) receive(j *Examined) (int, error) {
 	fail := func(err error) (int, error) {
 		return 0, &DeviceError{Device: j.from, Turn: j.turn, Err: err}
 	}
@@ -120,7 +119,7 @@ func (s *Server) receive(j *Judged) (int, error) {
 
 // A Message is what a device sends in turns 2 to 5: Shares, Masked, Confirmation or Reveal.
 type Message interface {
-	examined(s *Server, from ID) *Judged
+	examined(s *Server, from ID) *Examined
 }
 
 // Add takes a device's message of the turn that is open: Examine, Admit and, of turn 3, Sum.
@@ -133,16 +132,16 @@ func (s *Server) Add(from ID, m Message) error {
 	return nil
 }
 
-// Examine does what is costly about a message and needs no order: hashes, lengths, ranges. It may
-// run beside every method of the Server once the turn before is closed. Signatures and
-// commitments are left to Settle, for many messages at once, or to Admit. Sealed shares, vectors
-// and revealed shares are not copied: they must stay as they are until turn 3 is closed, until Sum,
-// and for good, as the Server clears them.
-func (s *Server) Examine(from ID, m Message) *Judged { return m.examined(s, from) }
+// Examine makes the expensive checks of a message that do not depend on other messages: hashes,
+// lengths, ranges. It may run concurrently with every method of the Server once the previous turn
+// is closed. Signatures and commitments are left to VerifyBatch or Admit. Nothing is copied: sealed
+// shares must not change until turn 3 is closed, vectors until Sum has added them, and revealed
+// shares not at all, as the Server erases them itself.
+func (s *Server) Examine(from ID, m Message) *Examined { return m.examined(s, from) }
 
-// Admit takes an examined message in: cheap, and in the order of the caller's choice. An
+// Admit takes an examined message into the round. It is cheap, and the caller chooses the order. An
 // admitted vector of turn 3 counts at once; Sum must add it before Unmask.
-func (s *Server) Admit(j *Judged) error {
+func (s *Server) Admit(j *Examined) error {
 	settled(j)
 	i, err := s.receive(j)
 	if err != nil {
@@ -170,8 +169,8 @@ func (s *Server) closing(call string, t Turn, have Set) error {
 
 // Turn 2: commitments that are no points are refused; what they commit to is looked at when a
 // secret is rebuilt.
-func (m *Shares) examined(s *Server, from ID) *Judged {
-	j := &Judged{from: from, turn: TurnShare, roster: m.Roster, digest: digest(m)}
+func (m *Shares) examined(s *Server, from ID) *Examined {
+	j := &Examined{from: from, turn: TurnShare, roster: m.Roster, digest: digest(m)}
 	if want := 2 * s.threshold * pointSize; len(m.Commit) != want {
 		j.verdict = fmt.Errorf("%w: commitments of %d bytes, want %d", ErrLength, len(m.Commit), want)
 	} else if want := (len(s.members) - 1) * s.cfg.Suite.sealedSize(); len(m.Sealed) != want {
@@ -221,20 +220,19 @@ func (s *Server) Delivery(to ID) *Delivery {
 }
 
 // Turn 3: a vector is added to the running sum, which keeps no reference to it.
-func (m *Masked) examined(s *Server, from ID) *Judged {
+func (m *Masked) examined(s *Server, from ID) *Examined {
 	var head Masked // what the hash covers: the vector is large, so hash it in place
 	head.roster = m.roster
 	enc, _ := head.AppendBinary(nil)
 	sum := sha256.Sum256(m.packed)
-	return &Judged{from: from, turn: TurnMask, roster: m.roster, digest: sha256.Sum256(append(enc, sum[:]...)),
+	return &Examined{from: from, turn: TurnMask, roster: m.roster, digest: sha256.Sum256(append(enc, sum[:]...)),
 		verdict: checkPacked(m.packed, s.cfg.Dim, s.cfg.Width), packed: m.packed,
 		accept: func(i int) { s.u3.add(i) }}
 }
 
-// Sum adds an admitted vector of turn 3 to the running sum. It may run beside every
-// method of the Server but Unmask; the order in which vectors are added does not
-// matter to their sum mod 2^w.
-func (s *Server) Sum(j *Judged) {
+// Sum adds an admitted vector of turn 3 to the running sum. It may run concurrently with every
+// method of the Server but Unmask. Vectors may be added in any order.
+func (s *Server) Sum(j *Examined) {
 	s.adding.Lock()
 	defer s.adding.Unlock()
 	if j.packed == nil || s.closed {
@@ -261,8 +259,8 @@ func (s *Server) CloseCollecting() (*Survivors, error) {
 }
 
 // Turn 4, of a survivor.
-func (m *Confirmation) examined(s *Server, from ID) *Judged {
-	j := &Judged{from: from, turn: TurnConfirm, roster: m.Roster, digest: digest(m)}
+func (m *Confirmation) examined(s *Server, from ID) *Examined {
+	j := &Examined{from: from, turn: TurnConfirm, roster: m.Roster, digest: digest(m)}
 	sign := m.Sign
 	if i, ok := s.index[from]; ok {
 		j.claim("survivor set", &s.message.Entries[i].Keys.Verify, setStatement(&s.roster, s.u2, s.u3), &sign)

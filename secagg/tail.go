@@ -111,7 +111,7 @@ func breachCount(n, t int, semiHonest bool) int {
 }
 
 // leastThreshold is the least sensible t: a majority, so that no two disjoint
-// sets of t exist. Where the server is trusted to follow the protocol a third, so
+// sets of t exist. If the server is trusted to follow the protocol a third, so
 // that no sum covers only a handful of a large shard.
 func leastThreshold(n int, semiHonest bool) int {
 	if semiHonest {

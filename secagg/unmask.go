@@ -10,8 +10,8 @@ import (
 )
 
 // Turn 5, of a device of U4. The shares are the Server's from then on.
-func (m *Reveal) examined(s *Server, from ID) *Judged {
-	j := &Judged{from: from, turn: TurnReveal, roster: m.Roster, digest: digest(m)}
+func (m *Reveal) examined(s *Server, from ID) *Examined {
+	j := &Examined{from: from, turn: TurnReveal, roster: m.Roster, digest: digest(m)}
 	if i, ok := s.index[from]; ok {
 		j.verdict = s.judgeReveal(i, m)
 	}
@@ -39,13 +39,13 @@ func (s *Server) judgeReveal(i int, m *Reveal) error {
 	return nil
 }
 
-// Unmask rebuilds the secrets and returns the exact sum of U3's vectors, centre
-// lifted into -2^(b-1)..2^(b-1)-1, one value per symbol, and closes the shard.
-// A ShardError wrapping ErrBelowThreshold, ErrShare or ErrCommitment changes
-// nothing: more reveals may mend it, except ErrCommitment, where a dealer that
-// dropped had not shared the key in its roster.
+// Unmask rebuilds the secrets and returns the exact sum of the vectors of U3, one value per symbol,
+// lifted into -2^(b-1)..2^(b-1)-1, and closes the shard. It is Masks, Masks.Sum and Strip in one
+// call.
 //
-// It is Masks, what that Sums to, and Strip, for those who have the three in one place.
+// A ShardError that wraps ErrBelowThreshold, ErrShare or ErrCommitment changes nothing. After the
+// first two Unmask may succeed once more devices have revealed. ErrCommitment is final: a device
+// that dropped out had shared another key than the one in its roster entry.
 func (s *Server) Unmask() ([]int64, error) {
 	m, err := s.Masks()
 	if err != nil {
@@ -55,7 +55,8 @@ func (s *Server) Unmask() ([]int64, error) {
 	return s.Strip(m.Sum())
 }
 
-// Masks rebuilds the secrets and returns what the sum is masked with. Errors are Unmask's.
+// Masks rebuilds the secrets and returns the masks that are still in the sum. It fails as Unmask
+// does.
 func (s *Server) Masks() (*Masks, error) {
 	if err := s.closing("Unmask", TurnReveal, s.u5); err != nil {
 		return nil, err
@@ -116,7 +117,8 @@ func (r *rebuilder) fill(m *Masks) error {
 	return nil
 }
 
-// Strip takes the masks, added up, off the sum and closes the shard: what Unmask returns.
+// Strip subtracts the summed masks from the running sum, closes the shard and returns what Unmask
+// returns.
 func (s *Server) Strip(masks []uint32) ([]int64, error) {
 	if s.turn != TurnReveal {
 		return nil, &StateError{Call: "Strip", Turn: s.turn, Err: ErrOutOfTurn}
@@ -240,7 +242,8 @@ func (r *rebuilder) combine(dealer int, holders []int) *edwards25519.Scalar {
 	return a
 }
 
-// Close erases what the server holds of the shard. Idempotent; Unmask does it too.
+// Close erases all that the server holds of the shard. Unmask does so too. It may be called several
+// times.
 func (s *Server) Close() {
 	s.adding.Lock()
 	defer s.adding.Unlock()

@@ -1,16 +1,18 @@
-// Package simulate answers before anything is deployed: with so many devices,
-// this sampling rate, this budget and this scheme, what accuracy, at what cost?
+// Package simulate answers, before anything is deployed: with so many devices, this sampling rate,
+// this budget and this scheme, what accuracy, and at what cost?
 //
-// It is the service without its sockets: rounds are drawn and released by
-// [coordinator.Core], every member of a cohort goes through [edge.Contribute],
-// and in between stands a sum of integers, which the masks of a real round cancel
-// out of. With the same seed a simulation and a reproducible run over sockets come
-// to the same adapter, bit for bit, whatever the number of workers.
+// [New] checks a [Config] and continues an interrupted run; [Run.Rounds] makes all rounds and
+// measures every rank. The clients are a [Population]: [Each] has sets in memory, [Partition]
+// divides one set, [Invoices] generates documents.
 //
-// A population of millions is scaled (McMahan et al. 2018): a small cohort is
-// trained, with the noise that the large one's mean would carry.
+// It is the service without its sockets. coordinator.Core draws and releases rounds, every member
+// of a cohort goes through edge.Contribute, and the two are joined by a sum of integers, in which
+// the masks of a real round would cancel out. With the same seed a simulation and a reproducible
+// run over sockets arrive at the same adapter, bit for bit, whatever the number of workers.
 //
-// Nothing here protects anybody: the data is the caller's own, every secret is
-// derived from a seed, and an epsilon is what the simulated deployment would
-// spend.
+// A population of millions is scaled down (McMahan et al. 2018): a small cohort is trained, with
+// the noise that the large cohort's mean would have.
+//
+// Nothing here protects anybody: the data is the caller's own, every secret is derived from a seed,
+// and epsilon is what the simulated deployment would spend.
 package simulate

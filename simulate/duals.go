@@ -38,7 +38,7 @@ func (r *Run) newDuals() (*duals, error) {
 	return &duals{units: r.job.UnitsPerDevice(), noisy: r.job.Privacy.Noise == "silo", of: map[int]*edge.Dual{}}, nil
 }
 
-// client's own; nil where there are none.
+// client's own; nil if there are none.
 func (d *duals) client(n int) *edge.Dual {
 	if d == nil {
 		return nil
@@ -51,7 +51,7 @@ func (d *duals) client(n int) *edge.Dual {
 	return d.of[n]
 }
 
-// own is the noise that clients are to know of: zero where they are not. The sum gets it
+// own is the noise that clients are to know of: zero if they are not. The sum gets it
 // elsewhere.
 func (d *duals) own(v dp.Variance) dp.Variance {
 	if d == nil || !d.noisy {
@@ -76,7 +76,7 @@ func (d *duals) kept() (map[int][]byte, error) {
 	return out, nil
 }
 
-// takeUp goes on from kept's.
+// takeUp continues from kept's.
 func (d *duals) takeUp(kept map[int][]byte) error {
 	if d == nil {
 		return nil

@@ -28,7 +28,7 @@ func (r *Run) draw() (*coordinator.Draw, error) {
 		r.events = append(r.events, event)
 	}
 	return nil, fmt.Errorf("%w: dropout %v leaves fewer than %d devices in %d rounds in a row, whose own noise is counted on: lower it, or cohort.floor",
-		ErrConfig, r.cfg.Dropout, r.core.Own().Least, r.job.Cohort.MaxAbandoned)
+		ErrConfig, r.cfg.Dropout, r.core.Own().Min, r.job.Cohort.MaxAbandoned)
 }
 
 // devices is how many of the drawn clients' updates arrive. One without an example sends

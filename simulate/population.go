@@ -7,9 +7,8 @@ import (
 	"github.com/starling-fl/starling/dataset"
 )
 
-// A Population is the clients that are registered. Implementations are
-// immutable and safe for concurrent use; a client's examples are made, or put
-// together, when it is drawn.
+// A Population is the registered clients. Implementations are immutable and safe for concurrent
+// use; a client's examples are made when it is drawn.
 type Population interface {
 	Len() int
 	// Client returns client i's examples, 0 <= i < Len(); it may have none.
@@ -18,8 +17,8 @@ type Population interface {
 	Labels() []string
 }
 
-// Partition is a set that is divided among clients: every example belongs to one
-// client at most. It takes 4 bytes an example and 4 a client beside the set.
+// Partition is a set divided among clients: every example belongs to at most one client. It takes 4
+// bytes an example and 4 a client beside the set.
 type Partition struct {
 	set     *dataset.Set
 	order   []uint32 // examples, client by client
@@ -66,7 +65,7 @@ func (p *Partition) Client(i int) (*dataset.Set, error) {
 	return p.set.Pick(at), nil
 }
 
-// Each is a population of sets that are at hand, one a client.
+// Each is a population of sets that are in memory, one a client.
 type Each []*dataset.Set
 
 // Len implements Population.
@@ -78,9 +77,9 @@ func (e Each) Labels() []string { return e[0].Labels }
 // Client implements Population.
 func (e Each) Client(i int) (*dataset.Set, error) { return e[i], nil }
 
-// Reused lets a small population stand for a large one: client i holds what
-// client i modulo the small one's size holds. Noise, sampling and cohorts are
-// those of the large one; how much different data there is, is not.
+// Reused lets a small population stand for a large one: client i has the examples of client i
+// modulo the small size. Noise, sampling and cohorts are those of the large population; the variety
+// of data is not.
 type Reused struct {
 	Of Population
 	N  int // at least Of.Len()

@@ -13,7 +13,7 @@ import (
 	"github.com/starling-fl/starling/program"
 )
 
-// Round is what one round came to.
+// Round is the outcome of one round.
 type Round struct {
 	Number  int `json:"round"` // from 1. None is abandoned here: it is the adapter's version, too
 	Rank    int `json:"rank"`

@@ -25,7 +25,7 @@ import (
 // ErrState is a state file that belongs to another run, or is damaged.
 var ErrState = errors.New("simulate: state file")
 
-// state is what a run goes on from: everything between two rounds.
+// state is what a run continues from: everything between two rounds.
 type state struct {
 	Version  int      `cbor:"1,keyasint"` // of this format
 	Settings [32]byte `cbor:"2,keyasint"`
@@ -61,7 +61,7 @@ func (r *Run) identify() ([32]byte, error) {
 	}
 	h.Write(r.cfg.Seed)
 	fmt.Fprintf(h, "\x00%d\x00%s", len(r.cfg.Data), r.cfg.Data)
-	if r.cfg.Dropout > 0 { // nothing where there is none: states of before stay
+	if r.cfg.Dropout > 0 { // nothing if there is none: states of before stay
 		fmt.Fprintf(h, "\x00dropout %v\x00", r.cfg.Dropout)
 	}
 	h.Write(b)
@@ -114,7 +114,7 @@ func (r *Run) keep() error {
 	return durable.Replace(r.cfg.State, append(sum[:], b...), 0o644)
 }
 
-// takeUp goes on from the state file, if there is one.
+// takeUp continues from the state file, if there is one.
 func (r *Run) takeUp() (err error) {
 	if r.cfg.State == "" {
 		return nil

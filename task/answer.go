@@ -9,7 +9,7 @@ import (
 	"github.com/starling-fl/starling/tokenizer"
 )
 
-// Columns that only an answer has.
+// Columns that only tasks with answers have.
 const (
 	Boxes         = "boxes"          // i32 [S,4]: left, top, right, bottom of each token
 	Patches       = "patches"        // f32 [P,values]: parts of the page's image
@@ -97,7 +97,7 @@ func (a *answer) End(id int32) bool       { return int(id) == a.config.T5.End }
 func (a *answer) Text(ids []int32) string { return a.tok.Decode(ids) }
 
 // read gives the tokens of an example's words, with the box of each one's word; of its
-// text, and the whole page, where it has none.
+// text, and the whole page, if it has none.
 func (a *answer) read(e *dataset.Example) (ids []int32, boxes [][4]int32, err error) {
 	add := func(text string, box [4]int32) {
 		for _, id := range a.tok.Encode(text) {

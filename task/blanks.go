@@ -5,18 +5,17 @@ import (
 	"github.com/starling-fl/starling/tokenizer"
 )
 
-// A Filler is a Task that tells what stands where a text itself spells its mask.
+// A Filler is a Task that predicts what stands where a text itself has its mask token.
 type Filler interface {
 	Task
-	// Mask is what a text spells.
+	// Mask is how a text spells the mask.
 	Mask() tokenizer.MaskToken
-	// Blanks writes texts into rows, and where in them the masks of each are, in their
-	// order. A text without one has no row.
+	// Blanks writes texts into rows and returns where the masks of each text are, in order. A text
+	// without a mask has no row.
 	Blanks(examples []dataset.Example) (b Batch, rows int, of [][]Blank)
 }
 
-// Blank is where the scores of a masked token are: in a row's answer, behind those of so
-// many others.
+// Blank locates the scores of a masked token: its row, and its place among the row's masked tokens.
 type Blank struct{ Row, Place int }
 
 // Mask is the base's.

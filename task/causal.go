@@ -24,7 +24,7 @@ type causal struct {
 	pad           int32
 	sequence      int
 	ends          model.Ends
-	talk          *Talk // nil where the base lays no conversations out
+	talk          *Talk // nil if the base lays no conversations out
 	talkless      error // and why
 }
 
@@ -224,14 +224,14 @@ func (c *causal) Figures(s *Score, _, _ [][]int, _ []string) {
 	s.Notes = append(s.Notes, fmt.Sprintf("perplexity %.2f, loss %.3f nats, of the tokens that come next, of which the accuracy is", p, s.Loss))
 }
 
-// A Prompter is a Task whose base writes texts.
+// A Prompter is a Task whose base writes texts after a prompt.
 type Prompter interface {
 	Task
-	// Prompt is a text's tokens, as they stand before what is written behind it.
+	// Prompt returns a text's tokens, as they stand before what is written.
 	Prompt(text string) []int32
-	// Before are the tokens that an example's completion is told behind, as Encode writes them.
+	// Before returns the tokens that precede an example's completion, as Encode writes them.
 	Before(e *dataset.Example) ([]int32, error)
-	// Text is what tokens say.
+	// Text decodes tokens.
 	Text(ids []int32) string
 }
 

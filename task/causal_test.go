@@ -92,7 +92,7 @@ func TestCausalEncode(t *testing.T) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
-	if !Takes(model.TaskCausal, dataset.FormPrompts) || For(dataset.FormPrompts) != model.TaskCausal || Takes(model.TaskClassify, dataset.FormPrompts) {
+	if !Accepts(model.TaskCausal, dataset.FormPrompts) || For(dataset.FormPrompts) != model.TaskCausal || Accepts(model.TaskClassify, dataset.FormPrompts) {
 		t.Error("which task prompts are for")
 	}
 }

@@ -31,13 +31,14 @@ type Column struct {
 	Limit int   // I32: values are 0..Limit-1; 0: any
 }
 
-// Inputs are the columns that an answer follows from: all but what it is held to.
+// Inputs lists the columns that the model's output depends on: all but those that it is compared
+// with.
 func Inputs(columns []Column) []Column {
 	return slices.DeleteFunc(slices.Clone(columns), func(c Column) bool { return c.Name == Labels || c.Name == Weights })
 }
 
-// Tried are the inputs of a pass that a model is tried with: of one that writes a text, of
-// what is written so far and of the one place whose next token is to be told.
+// Tried lists the inputs of the pass with which a finished model is tried. For a model that writes
+// a text these are what is written so far and the place whose next token is wanted.
 func Tried(l *model.Layout, columns []Column) []Column {
 	in := Inputs(columns)
 	if !l.Method.Task.Generative() {
@@ -105,19 +106,19 @@ func NewBatch(columns []Column, rows int) Batch {
 	return b
 }
 
-// Int32 is the named column's values, nil where there is none of the type.
+// Int32 returns the values of the named column, nil if there is none of this type.
 func (b Batch) Int32(name string) []int32 {
 	v, _ := b.Column(name)
 	return v.I32
 }
 
-// Float32 is the named column's values, nil where there is none of the type.
+// Float32 returns the values of the named column, nil if there is none of this type.
 func (b Batch) Float32(name string) []float32 {
 	v, _ := b.Column(name)
 	return v.F32
 }
 
-// Column finds a column by name.
+// Column returns the column of that name.
 func (b Batch) Column(name string) (Values, bool) {
 	for _, v := range b {
 		if v.Name == name {
@@ -127,9 +128,9 @@ func (b Batch) Column(name string) (Values, bool) {
 	return Values{}, false
 }
 
-// Bound is b's values for the given columns, in their order, each held against its
-// column (see Check): it may hold more than is asked for, and its own word on shapes
-// and limits does not count.
+// Bound returns b's values for the given columns, in their order, each checked against its column
+// (see Values.Check). b may hold other columns; the shapes and limits that it states itself are
+// ignored.
 func (b Batch) Bound(columns []Column, rows int) (Batch, error) {
 	out := make(Batch, 0, len(columns))
 	for _, c := range columns {
@@ -146,7 +147,7 @@ func (b Batch) Bound(columns []Column, rows int) (Batch, error) {
 	return out, nil
 }
 
-// Copy writes the row of another batch of the same columns into row to.
+// Copy copies a row of another batch of the same columns into row to.
 func (b Batch) Copy(to int, from Batch, row int) {
 	for i, c := range b {
 		n := c.Size()
@@ -158,7 +159,7 @@ func (b Batch) Copy(to int, from Batch, row int) {
 	}
 }
 
-// Pick is a batch of some of the rows, in the order given; it shares no memory.
+// Pick returns a batch of the given rows, in that order, which shares no memory.
 func (b Batch) Pick(rows []int) Batch {
 	columns := make([]Column, len(b))
 	for i, v := range b {
@@ -171,7 +172,7 @@ func (b Batch) Pick(rows []int) Batch {
 	return out
 }
 
-// Cut is the rows from..to-1, in the batch's own memory.
+// Cut returns the rows from..to-1, which share the batch's memory.
 func (b Batch) Cut(from, to int) Batch {
 	out := slices.Clone(b)
 	for i, v := range out {
@@ -185,7 +186,7 @@ func (b Batch) Cut(from, to int) Batch {
 	return out
 }
 
-// Clear makes all rows from the given one on zero.
+// Clear sets all rows from the given one on to zero.
 func (b Batch) Clear(from int) {
 	for _, c := range b {
 		if c.Type == F32 {
@@ -196,7 +197,7 @@ func (b Batch) Clear(from int) {
 	}
 }
 
-// Clone is a copy that shares no memory.
+// Clone returns a copy that shares no memory.
 func (b Batch) Clone() Batch {
 	out := slices.Clone(b)
 	for i, c := range out {
@@ -205,8 +206,8 @@ func (b Batch) Clone() Batch {
 	return out
 }
 
-// Check holds rows of values against the column: their number, and whether they
-// are in range; numbers have to be finite, and weights not below 0.
+// Check checks rows of values against the column: their number and their range. Numbers must be
+// finite, and weights not negative.
 func (v Values) Check(rows int) error {
 	have, want := len(v.I32), rows*v.Size()
 	if v.Type == F32 {

@@ -49,7 +49,7 @@ func newDenoise(columns []Column, tok tokenizer.Tokenizer, l *model.Layout, sequ
 
 func (d *denoise) Columns() []Column { return d.form.columns }
 
-// Same says whether two examples are questions about one document, which is learnt from
+// Same reports whether two examples are questions about one document, which is learnt from
 // once.
 func (d *denoise) Same(a, b *dataset.Example) bool {
 	return a.User == b.User && a.Text == b.Text && slices.Equal(a.Words, b.Words) && slices.Equal(a.Boxes, b.Boxes)
@@ -73,7 +73,7 @@ func (d *denoise) Draw(rnd io.Reader, e *dataset.Example, b Batch, row int) erro
 	return d.draw(rnd, e, ids, boxes, b, row)
 }
 
-// document is what fits a row where nothing is hidden.
+// document is what fits a row if nothing is hidden.
 func (d *denoise) document(e *dataset.Example) (ids []int32, boxes [][4]int32, err error) {
 	if len(e.Boxes) == 0 {
 		return nil, nil, errors.New("a document does not say where its words stand (boxes), which is learnt")

@@ -2,7 +2,7 @@ package task
 
 import "strings"
 
-// Edits are the fewest that make what is said of what is right.
+// Edits are the fewest edits that turn the right text into what was predicted.
 type Edits struct {
 	Substitutions int // said in place of another
 	Deletions     int // right, and not said
@@ -16,14 +16,14 @@ func WordEdits(said, right string) Edits { return edits(strings.Fields(said), st
 // CharacterEdits compares two texts by code points, spaces between words included.
 func CharacterEdits(said, right string) Edits { return edits([]rune(said), []rune(right)) }
 
-// Add are the edits of several texts together.
+// Add returns the edits of two texts together.
 func (e Edits) Add(o Edits) Edits {
 	return Edits{e.Substitutions + o.Substitutions, e.Deletions + o.Deletions, e.Insertions + o.Insertions, e.Of + o.Of}
 }
 
-// Rate is (S + D + I) / N, the word error rate of words and the character error rate of
-// characters: 0 is best, and it is above 1 where more is wrong than there is. Where nothing is
-// right it is what is said.
+// Rate is (S + D + I) / N: the word error rate of words, the character error rate of characters. 0
+// is best, and it is above 1 if there are more errors than right words. If nothing is right, it is
+// the number of words predicted.
 func (e Edits) Rate() float64 {
 	return float64(e.Substitutions+e.Deletions+e.Insertions) / float64(max(1, e.Of))
 }

@@ -6,37 +6,38 @@ import (
 	"github.com/starling-fl/starling/dataset"
 )
 
-// A Labeller is a Task whose examples, or the words or masked tokens of which, have
-// labels, numbered 0..classes-1.
+// A Labeller is a Task in which examples, or their words or masked tokens, have labels
+// 0..classes-1.
 type Labeller interface {
 	Task
-	// Places are those that have labels in a row that Encode wrote, of the places that a
-	// model scores: of an example as a whole the only one.
+	// Places lists, for a row that Encode wrote, which of the places that the model scores have
+	// labels; an example that is labelled as a whole has one.
 	Places(b Batch, row int) []int
-	// Truths are the right labels at each of the places.
+	// Truths returns the right labels at each of the places.
 	Truths(e *dataset.Example, b Batch, row int) [][]int
-	// Choice says how labels follow from a place's scores.
+	// Choice decides which labels a place's scores predict.
 	Choice() Choice
-	// Open is an example whose labels nobody knows, as Encode takes it.
+	// Open returns an example whose labels are unknown in the form that Encode accepts.
 	Open(e dataset.Example) dataset.Example
-	// Figures adds to a score what is the task's own; names are the labels'.
+	// Figures adds the task's own figures to a score; names are the labels'.
 	Figures(s *Score, said, right [][]int, names []string)
 }
 
-// A Choice is how labels follow from their scores at one place.
+// A Choice decides which labels are predicted, given their scores at one place.
 type Choice interface {
-	// Predicted are the labels that the scores speak for.
+	// Predicted returns the labels that the scores predict.
 	Predicted(scores []float32) []int
-	// Loss is how little they speak for the right ones, in nats: 0 or more, and NaN where a
+	// Loss measures how badly the scores fit the right labels, in nats: 0 or more, and NaN if a
 	// score is.
 	Loss(scores []float32, right []int) float64
-	// Probabilities are of each label, not calibrated; of finite scores.
+	// Probabilities returns the probability of each label, not calibrated; scores must be finite.
 	Probabilities(scores []float32) []float64
-	// Several says whether any number of labels may be right, and said.
+	// Several reports whether any number of labels may be right, and predicted.
 	Several() bool
 }
 
-// ScoresAt are those of one place, of all scores of a row: a Transcriber's only place has them all.
+// ScoresAt returns the scores of one place out of all scores of a row. A Transcriber has a single
+// place with all of them.
 func ScoresAt(l Labeller, row []float32, place, classes int) []float32 {
 	if _, all := l.(Transcriber); all {
 		return row
@@ -44,7 +45,7 @@ func ScoresAt(l Labeller, row []float32, place, classes int) []float32 {
 	return row[place*classes : (place+1)*classes]
 }
 
-// OneOf is the choice of exactly one label: the softmax of their scores.
+// OneOf chooses exactly one label, by the softmax of the scores.
 var OneOf Choice = oneOf{}
 
 type oneOf struct{}
@@ -66,7 +67,7 @@ func (oneOf) Probabilities(scores []float32) []float64 {
 	return out
 }
 
-// Best is the index of the largest score (the lowest on a tie).
+// Best is the index of the largest score, the lowest of equal ones.
 func Best(scores []float32) int {
 	best := 0
 	for c, x := range scores {
@@ -78,7 +79,7 @@ func Best(scores []float32) int {
 }
 
 // CrossEntropy is the loss of scores whose right class is given, in nats: the
-// negative logarithm of its softmax. It is 0 or more, and NaN where a score is.
+// negative logarithm of its softmax. It is 0 or more, and NaN if a score is.
 func CrossEntropy(scores []float32, class int) float64 {
 	most := float64(scores[Best(scores)])
 	sum := 0.0
@@ -88,7 +89,7 @@ func CrossEntropy(scores []float32, class int) float64 {
 	return math.Log(sum) + (most - float64(scores[class]))
 }
 
-// Probability is a class's softmax: e^-CrossEntropy.
+// Probability is the softmax of a class: e^-CrossEntropy.
 func Probability(scores []float32, class int) float64 { return math.Exp(-CrossEntropy(scores, class)) }
 
 // whole labels an example as a whole, by the one label that it has.

@@ -5,33 +5,32 @@ import (
 	"slices"
 )
 
-// Score is how well labels that are said fit those that are right.
+// Score says how well predicted labels fit the right ones.
 type Score struct {
-	// Accuracy is the share of places where exactly the right labels are said.
+	// Accuracy is the share of places with exactly the right labels.
 	Accuracy float64 `json:"accuracy"`
 	// MacroF1 is the mean over the classes present of the harmonic mean of
 	// precision and recall: it does not let a common class hide a rare one.
 	MacroF1 float64 `json:"macro_f1"`
-	// TokenF1 is of words whose label is not O; only where words have labels.
+	// TokenF1 counts words whose label is not O; only if words have labels.
 	TokenF1 *float64 `json:"token_f1,omitempty"`
-	// MicroF1 is that of all classes' counts together; only where texts have any number of
-	// labels.
+	// MicroF1 is the F1 of all classes' counts together; only if texts have any number of labels.
 	MicroF1 *float64 `json:"micro_f1,omitempty"`
-	// Perplexity is e^Loss; only where masked words are told.
+	// Perplexity is e^Loss; only if masked tokens are predicted.
 	Perplexity *float64 `json:"perplexity,omitempty"`
-	// WordErrors and CharacterErrors are (S + D + I) / N of words and of characters, 0 being
-	// best; only where recordings are transcribed, whose accuracy is 1 less WordErrors.
+	// WordErrors and CharacterErrors are the error rates (S + D + I) / N of words and of
+	// characters, 0 being best; only of transcripts, whose Accuracy is 1 - WordErrors.
 	WordErrors      *float64 `json:"word_error_rate,omitempty"`
 	CharacterErrors *float64 `json:"character_error_rate,omitempty"`
-	// Loss is the mean of the places' losses, in nats; it is not in the reports, where a
-	// diverged one could not be written.
+	// Loss is the mean loss over all places, in nats. Reports leave it out, since JSON cannot hold
+	// the loss of a diverged model.
 	Loss float64 `json:"-"`
 
 	Notes []string `json:"-"` // the task's own figures in words, a line each
 }
 
-// ScoreOf holds labels that are said to the right ones, place by place; loss is the sum of
-// the places' losses, names are the classes', where they have any.
+// ScoreOf compares predicted labels with the right ones, place by place. loss is the sum of the
+// places' losses; names are the classes', if they have any.
 func ScoreOf(l Labeller, said, right [][]int, loss float64, classes int, names []string) Score {
 	hits := 0
 	_, spells := l.(Transcriber) // whose labels stand in an order
@@ -54,10 +53,10 @@ func ScoreOf(l Labeller, said, right [][]int, loss float64, classes int, names [
 	return s
 }
 
-// Counts are of one class: where it was right, where it was said, and where both.
+// Counts are of one class: how often it was right, how often predicted, and how often both.
 type Counts struct{ Actual, Predicted, Hits int }
 
-// Count counts each of the classes.
+// Count counts each of the classes over all places.
 func Count(said, right [][]int, classes int) []Counts {
 	out := make([]Counts, classes)
 	for i, s := range said {
@@ -74,13 +73,13 @@ func Count(said, right [][]int, classes int) []Counts {
 	return out
 }
 
-// Precision is the share of hits in what is said; 0 where nothing is.
+// Precision is the share of hits in what is said; 0 if nothing is.
 func (c Counts) Precision() float64 { return ratio(c.Hits, c.Predicted) }
 
-// Recall is the share of hits in what is right; 0 where nothing is.
+// Recall is the share of hits in what is right; 0 if nothing is.
 func (c Counts) Recall() float64 { return ratio(c.Hits, c.Actual) }
 
-// F1 is the harmonic mean of precision and recall; 0 where there is none.
+// F1 is the harmonic mean of precision and recall; 0 if there is none.
 func (c Counts) F1() float64 { return ratio(2*c.Hits, c.Predicted+c.Actual) }
 
 func ratio(a, b int) float64 {
@@ -90,8 +89,8 @@ func ratio(a, b int) float64 {
 	return float64(a) / float64(b)
 }
 
-// Commonest is the accuracy of always saying the commonest labels.
-func Commonest(right [][]int) float64 {
+// MajorityAccuracy is the accuracy of always predicting the most common labels.
+func MajorityAccuracy(right [][]int) float64 {
 	count, most := map[string]int{}, 0
 	for _, labels := range right {
 		name := fmt.Sprint(labels)

@@ -23,7 +23,7 @@ func TestScoreOf(t *testing.T) {
 }
 
 func TestCommonest(t *testing.T) {
-	if got := Commonest(single(2, 0, 2, 1)); got != 0.5 {
+	if got := MajorityAccuracy(single(2, 0, 2, 1)); got != 0.5 {
 		t.Errorf("%v, want 0.5", got)
 	}
 }

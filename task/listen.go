@@ -12,7 +12,7 @@ import (
 // Columns of recordings.
 const (
 	Samples = "samples" // f32 [N], as many as make S frames
-	Keep    = "keep"    // f32 [S]: 1 for a frame, 0 where a row is only filled up
+	Keep    = "keep"    // f32 [S]: 1 for a frame, 0 if a row is only filled up
 )
 
 // listen is one label for a recording: of its first Speech.Samples(sequence) samples.

@@ -9,11 +9,11 @@ import (
 	"github.com/starling-fl/starling/tokenizer"
 )
 
-// Mixture is what a base for documents is pretrained on. A T5 this small does not learn
-// to copy from answers alone: it first learns to go on behind two tokens that it is
-// given, then to answer. Beside that it learns where words stand (Wang et al. 2023 on
-// federated document question answering, TM, LM and TLM, after UDOP, Tang et al. 2023):
-// masked tokens from their places, places from tokens, and both.
+// Mixture is what a base for documents is pretrained on. A T5 this small does not learn to copy
+// from answers alone: it first learns to continue after two given tokens, then to answer. In
+// addition it learns where words stand (Wang et al. 2023 on federated document question answering,
+// TM, LM and TLM, after UDOP, Tang et al. 2023): masked tokens from their places, places from
+// tokens, and both.
 type Mixture struct {
 	*answer
 	sentinels
@@ -22,8 +22,8 @@ type Mixture struct {
 // Most masked tokens of a Mixture's example.
 const maskText, maskLayout, maskBoth = 4, 3, 2
 
-// MixtureTokens lists the special tokens that a Mixture's tokenizer must have, and with
-// sentinels more than 0 those of so many masked tokens of each objective, for Denoise.
+// MixtureTokens lists the special tokens that a Mixture's tokenizer must have and, if sentinels is
+// not 0, that many mask tokens for each objective, for Denoise.
 func MixtureTokens(sentinels int) []string {
 	var out []string
 	for i := range max(maskText, sentinels) {
@@ -41,7 +41,7 @@ func MixtureTokens(sentinels int) []string {
 	return out
 }
 
-// NewMixture is the mixture over a layout whose task is answer.
+// NewMixture returns the mixture for a layout whose task is answer.
 func NewMixture(l *model.Layout, tok tokenizer.Tokenizer, sequence int) (*Mixture, error) {
 	if l.Method.Task != model.TaskAnswer {
 		return nil, fmt.Errorf("task: the mixture is for a base that writes text, not for task %s", l.Method.Task)
@@ -56,8 +56,8 @@ func NewMixture(l *model.Layout, tok tokenizer.Tokenizer, sequence int) (*Mixtur
 // copying is the share of pretraining that comes before the first question.
 const copying = 0.7
 
-// Draw writes a row about a document: what of, the generator decides. Questions come
-// once done, which goes from 0 to 1, has passed the time for copying.
+// Draw writes a row about a document; rng decides which kind. Questions begin once done, which goes
+// from 0 to 1, has passed the time for copying.
 func (m *Mixture) Draw(rng *rand.Rand, done float64, e *dataset.Example, b Batch, row int) error {
 	questions, cues := 0.0, 0.9 // of what is no question
 	if done > copying {

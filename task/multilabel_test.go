@@ -40,7 +40,7 @@ func TestMultiLabelEncode(t *testing.T) {
 	if _, err := EncodeAll(k, []dataset.Example{open}); err != nil {
 		t.Error(err)
 	}
-	if For(dataset.FormLists) != model.TaskMultiLabel || Takes(model.TaskClassify, dataset.FormLists) {
+	if For(dataset.FormLists) != model.TaskMultiLabel || Accepts(model.TaskClassify, dataset.FormLists) {
 		t.Error("which task lists are for")
 	}
 }
@@ -54,7 +54,7 @@ func TestMultiLabelScore(t *testing.T) {
 	if s.Accuracy != 0.5 || s.MicroF1 == nil || math.Abs(*s.MicroF1-6.0/9) > 1e-12 || math.Abs(s.MacroF1-macro) > 1e-12 || s.Loss != 0.5 {
 		t.Errorf("%+v, want accuracy and loss 0.5, micro-F1 %v, macro-F1 %v", s, 6.0/9, macro)
 	}
-	if Commonest([][]int{{0, 1}, {}, {0, 1}, {1}}) != 0.5 {
+	if MajorityAccuracy([][]int{{0, 1}, {}, {0, 1}, {1}}) != 0.5 {
 		t.Error("the commonest list")
 	}
 }

@@ -16,15 +16,15 @@ import (
 	"github.com/starling-fl/starling/tokenizer"
 )
 
-// Places is a column that masked texts have: i32 [K], where a token was masked.
+// Places is a column of texts with masked tokens: i32 [K], the positions that were masked.
 const Places = "places"
 
 // maskedShare of a text's tokens are told (Devlin et al. 2019).
 const maskedShare = 0.15
 
-// A Drawer is a Task whose rows are drawn anew each time that they are learnt from.
+// A Drawer is a Task whose rows are drawn anew each time that the model learns from them.
 type Drawer interface {
-	// Draw is Encode with what Encode draws always alike drawn from rnd.
+	// Draw is Encode, except that what Encode draws the same way each time is drawn from rnd.
 	Draw(rnd io.Reader, e *dataset.Example, b Batch, row int) error
 }
 
@@ -197,7 +197,8 @@ func truths(b Batch, row int) (out [][]int) {
 	return out
 }
 
-// Told are the rows of a masked text's columns that are to be told, and what they were.
+// Told returns the rows of a masked text's columns that the model has to predict, and the tokens
+// there.
 func Told(b Batch, row int) (at []int, was []int32) {
 	weights, _ := b.Column(Weights)
 	n := weights.Size()

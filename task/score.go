@@ -5,8 +5,8 @@ import "strings"
 // normal is how answers are compared: without case and outer space.
 func normal(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
 
-// ExactMatch is 1 where the answer is one of the right ones but for case and outer
-// space, else 0. No answer, or the word none, is never right.
+// ExactMatch is 1 if the answer is one of the right ones, ignoring case and outer space, else 0. No
+// answer, or the word none, is never right.
 func ExactMatch(answer string, truths []string) float64 {
 	for _, t := range truths {
 		if a := normal(answer); a != "" && a != "none" && a == normal(t) {
@@ -16,9 +16,9 @@ func ExactMatch(answer string, truths []string) float64 {
 	return 0
 }
 
-// TokenF1 is the harmonic mean of precision and recall of the answer's words, of the
-// right answer where it is highest (SQuAD, Rajpurkar et al. 2016, without its folding
-// of punctuation and articles, which figures in a document are).
+// TokenF1 is the harmonic mean of precision and recall of the answer's words, for the right answer
+// for which it is highest (SQuAD, Rajpurkar et al. 2016, but with punctuation and articles, which
+// matter in documents).
 func TokenF1(answer string, truths []string) float64 {
 	best := 0.0
 	said := strings.Fields(normal(answer))
@@ -45,9 +45,9 @@ func TokenF1(answer string, truths []string) float64 {
 // anlsThreshold is the similarity below which an answer counts as another.
 const anlsThreshold = 0.5
 
-// ANLS is the normalized Levenshtein similarity to the nearest right answer, 0 below a
-// half (Biten et al. 2019; as the privacy-aware document question answering
-// competition counts: by code points, no answer and the word none are 0).
+// ANLS is the normalized Levenshtein similarity to the nearest right answer, or 0 if that is below
+// a half (Biten et al. 2019). It counts as the privacy-aware document question answering
+// competition does: by code points, and 0 for no answer and for the word none.
 func ANLS(answer string, truths []string) float64 {
 	said := []rune(normal(answer))
 	if len(said) == 0 || string(said) == "none" {

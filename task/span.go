@@ -13,19 +13,18 @@ import (
 	"github.com/starling-fl/starling/tokenizer"
 )
 
-// Types is a column that spans have where the base tells segments apart: i32 [S], 0 for
-// the question and 1 for the document.
+// Types is a column of spans if the base distinguishes segments: i32 [S], 0 for the question and 1
+// for the document.
 const Types = "types"
 
-// Span is an answer that stands in a document: the encoder reads question and document
-// as a pair, and a head says of each token how well it begins and ends the answer
-// (Devlin et al. 2019). Where a model reads boxes, each token has its word's. A document
-// beyond the sequence is several examples: see Split.
+// Span finds an answer within a document: the encoder reads question and document as a pair, and a
+// head scores, for each token, how well it begins and ends the answer (Devlin et al. 2019). If a
+// model reads boxes, each token has its word's. A document longer than the sequence becomes several
+// examples: see Split.
 //
-// Labels are f32 [S,2], 1 where an answer begins and where one ends: all places where
-// one stands are right, and training is told of all (Clark and Gardner 2018). An example
-// without answers points at the first token, as SQuAD 2.0 has it; one whose answers
-// stand nowhere in it weighs nothing.
+// Labels are f32 [S,2], 1 where an answer begins and where one ends. All places with a right answer
+// are right, and training uses all of them (Clark and Gardner 2018). An example without answers
+// points at the first token, as in SQuAD 2.0; one that does not contain its answers has weight 0.
 type Span struct {
 	columns                []Column
 	tok                    tokenizer.Tokenizer
@@ -117,9 +116,9 @@ func (s *Span) question(e *dataset.Example) []int32 {
 // framing is the number of special tokens.
 func (s *Span) framing() int { return len(s.before) + len(s.between) + len(s.after) }
 
-// Split cuts a document into parts that fit beside the question. They overlap by the
-// most tokens of an answer, so that each answer stands whole in one. Parts in which no
-// answer stands have none, unless none stands anywhere.
+// Split cuts a document into parts that fit beside the question. They overlap by the largest number
+// of tokens of an answer, so that each answer is whole in some part. Parts without an answer have
+// none, unless no part has one.
 func (s *Span) Split(e *dataset.Example) ([]dataset.Example, error) {
 	all, err := s.pieces(e)
 	if err != nil {
@@ -202,7 +201,7 @@ func (s *Span) places(in []piece, answers []string) (at [][2]int) {
 	return at
 }
 
-// Encode writes a part of a document with its question and where its answers stand.
+// Encode writes a part of a document with its question and the positions of its answers.
 func (s *Span) Encode(e *dataset.Example, b Batch, row int) error {
 	in, first, err := s.write(e, b, row)
 	if err != nil {
@@ -281,9 +280,9 @@ func (s *Span) write(e *dataset.Example, b Batch, row int) ([]piece, int, error)
 	return in, first, nil
 }
 
-// Best is the likeliest answer in a part of a document, and how likely it is: begin and
-// end are each a softmax over its tokens and the first one, which stands for none.
-// logits are of each token, its begin and its end.
+// Best returns the likeliest answer in a part of a document, and its probability: the beginning and
+// the end are each a softmax over the part's tokens and the first token, which stands for no
+// answer. logits hold two numbers for each token, its beginning and its end.
 func (s *Span) Best(e *dataset.Example, logits []float32) (text string, probability float64, err error) {
 	in, _, first, err := s.pair(e)
 	if err != nil {

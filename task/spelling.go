@@ -6,10 +6,9 @@ import (
 	"slices"
 )
 
-// Spelling is the choice of a text by connectionist temporal classification (Graves et al.
-// 2006): a recording's scores are those of each character in each frame, one frame after
-// another, and frames spell a text where it is left of their characters once those that stand
-// twice in a row are one, and blanks are taken out.
+// Spelling is the choice of a text by connectionist temporal classification (Graves et al. 2006). A
+// recording's scores are those of each character in each frame, frame after frame. Frames spell the
+// text that remains of their characters when equal neighbours are merged and blanks removed.
 type Spelling struct {
 	Characters int // the blank among them
 	Blank      int
@@ -17,14 +16,14 @@ type Spelling struct {
 	Mean       bool // a text's loss is by its characters
 }
 
-// MostBeams bounds Spelling.Beams.
+// MostBeams is the largest Spelling.Beams.
 const MostBeams = 256
 
-// Several says that any number of characters may be right.
+// Several is true: any number of characters may be right.
 func (Spelling) Several() bool { return true }
 
-// Frames is how many a text needs at least: one for each character, and one for the blank
-// between two that are the same.
+// Frames is the least number of frames that can spell a text: one for each character, and one for
+// the blank between two equal ones.
 func (s Spelling) Frames(text []int32) int {
 	n := len(text)
 	for i := 1; i < len(text); i++ {
@@ -35,8 +34,8 @@ func (s Spelling) Frames(text []int32) int {
 	return n
 }
 
-// Predicted is the text that the scores speak for: what each frame's best character spells, or
-// with more than one beam a likelier one where a prefix search finds it.
+// Predicted returns the text that the scores predict: what each frame's best character spells or,
+// with more than one beam, a likelier text if a prefix search finds one.
 func (s Spelling) Predicted(scores []float32) []int {
 	greedy := s.Greedy(scores)
 	if s.Beams < 2 {
@@ -49,7 +48,7 @@ func (s Spelling) Predicted(scores []float32) []int {
 	return greedy
 }
 
-// Greedy is what each frame's best character spells.
+// Greedy returns what the best character of each frame spells.
 func (s Spelling) Greedy(scores []float32) []int {
 	text, before := []int{}, s.Blank
 	for ; len(scores) >= s.Characters; scores = scores[s.Characters:] {
@@ -84,9 +83,9 @@ type beginning struct {
 
 func (b beginning) all() float64 { return logAdd(b.blank, b.last) }
 
-// Search is a prefix beam search (Hannun et al. 2014, without a language model): the likeliest
-// text that it finds over all ways to spell it, and the logarithm of its probability. Frame by
-// frame it keeps the Beams likeliest beginnings of texts; with as many as there are texts it is
+// Search is a prefix beam search (Hannun et al. 2014, without a language model). It returns the
+// likeliest text that it finds over all ways to spell it, and the logarithm of its probability.
+// Frame by frame it keeps the Beams likeliest prefixes; with as many beams as there are texts it is
 // exact. Of equal ones it takes the first in the order of their characters.
 func (s Spelling) Search(scores []float32) (text []int, logProbability float64) {
 	none := math.Inf(-1)
@@ -153,7 +152,7 @@ func logAdd(a, b float64) float64 {
 }
 
 // Loss is -log of the probability of a text over all ways in which the frames can spell it, in
-// nats, of Mean by its characters; infinite where there is none.
+// nats; divided by the number of characters if Mean is set; infinite if there is no way.
 func (s Spelling) Loss(scores []float32, right []int) float64 {
 	states := make([]int, 2*len(right)+1) // blank, character, blank, ...
 	for i := range states {
@@ -192,5 +191,5 @@ func (s Spelling) Loss(scores []float32, right []int) float64 {
 	return loss
 }
 
-// Probabilities are those of each text, which nobody can count: none.
+// Probabilities returns nil: there are too many texts to list.
 func (s Spelling) Probabilities([]float32) []float64 { return nil }

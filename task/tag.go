@@ -125,7 +125,7 @@ func (t *tags) Figures(s *Score, said, right [][]int, names []string) {
 
 // tagF1 is the harmonic mean of precision and recall over all words that have a label,
 // or are said to have one, other than background (token F1, micro-averaged); background
-// -1: every label counts. It is 1 where there is none to find and none is said.
+// -1: every label counts. It is 1 if there is none to find and none is said.
 func tagF1(said, right [][]int, background int) float64 {
 	var all Counts
 	for i, s := range said {

@@ -13,15 +13,15 @@ import (
 	"github.com/starling-fl/starling/tokenizer"
 )
 
-// Talk lays conversations out as a base's template says, which is the base maker's program: it
-// runs within the bounds of package jinja. It is safe for concurrent use.
+// Talk lays conversations out by the base's chat template. The template is a program by the base's
+// maker and runs within the bounds of package jinja. A Talk is safe for concurrent use.
 type Talk struct {
 	template *jinja.Template
 	chat     model.Chat
 	marks    *tokenizer.Marks
 }
 
-// ErrTalk is a conversation that a base's template refuses, or one that cannot be laid out.
+// ErrTalk is a conversation that the base's template refuses, or that cannot be laid out.
 var ErrTalk = errors.New("task: unusable conversation")
 
 // learntSteps and learntBytes are what a template may take of a conversation that is learnt from,
@@ -34,7 +34,8 @@ const (
 // maxTurns bounds a conversation that is learnt from: it is laid out once for each turn.
 const maxTurns = 256
 
-// NewTalk is of a base; an error where it has no template, or one that is not understood.
+// NewTalk returns the Talk of a base. It is an error if the base has no template, or one that
+// cannot be run.
 func NewTalk(base *model.Base) (*Talk, error) {
 	chat := base.Config.Decoder.Chat
 	if chat.Template == "" {
@@ -53,9 +54,8 @@ func NewTalk(base *model.Base) (*Talk, error) {
 	return t, err
 }
 
-// Text is a conversation as the template lays it out: messages and tools are JSON, a list each,
-// tools may be empty. open asks for the beginning of what is said next. now is what a template
-// that asks for the date is told.
+// Text lays a conversation out. messages and tools are JSON lists; tools may be empty. open adds
+// the beginning of the next reply. now is the date for templates that ask for it.
 func (t *Talk) Text(messages, tools []byte, open bool, now time.Time) (string, error) {
 	list, err := turns(messages)
 	if err != nil {
@@ -83,7 +83,7 @@ func (t *Talk) text(list []any, vars map[string]any, open bool, now time.Time, m
 	return text, nil
 }
 
-// Tokens are a text's that a template has written, special tokens among them.
+// Tokens encodes a text that a template wrote, special tokens included.
 func (t *Talk) Tokens(text string) []int32 { return t.marks.Encode(text) }
 
 // turns are a conversation's messages.

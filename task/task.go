@@ -12,7 +12,7 @@ import (
 // A Task writes examples into columns. It is immutable and safe for concurrent
 // use.
 type Task interface {
-	// Columns are the inputs of a step but for its learning rate and number.
+	// Columns lists the inputs of a step except its learning rate and number.
 	Columns() []Column
 	// Encode writes an example as a row of a batch of the task's columns.
 	Encode(e *dataset.Example, b Batch, row int) error
@@ -21,36 +21,35 @@ type Task interface {
 // A Reader is a Task whose examples ask something.
 type Reader interface {
 	Task
-	// Read writes what an answer follows from, and leaves out what it is held to:
-	// Answers may be missing.
+	// Read writes what an answer depends on, without the answer: Answers may be missing.
 	Read(e *dataset.Example, b Batch, row int) error
 }
 
-// A Finder is a Reader whose answers stand in what is read.
+// A Finder is a Reader whose answers are parts of what is read.
 type Finder interface {
 	Reader
-	// Best is the likeliest answer in a row's example, "" where there is none, and how
-	// likely it is; scores are the model's of the row.
+	// Best returns the likeliest answer in a row's example ("" for none) and its probability;
+	// scores are the model's for the row.
 	Best(e *dataset.Example, scores []float32) (text string, probability float64, err error)
-	// Loss is the cross-entropy of where the right answers stand, in nats: the mean of
-	// begins and ends, each of all that are right together; stands is false where the
-	// row's example holds none of them.
+	// Loss is the cross-entropy of the positions of the right answer, in nats: the mean of
+	// beginnings and ends, each over all that are right together. stands is false if the row's
+	// example holds none of them.
 	Loss(e *dataset.Example, scores []float32) (loss float64, stands bool, err error)
 }
 
 // A Splitter is a Task whose examples may be longer than a row.
 type Splitter interface {
-	// Split makes examples of one that fit a row each.
+	// Split cuts an example into examples that fit a row each.
 	Split(e *dataset.Example) ([]dataset.Example, error)
 }
 
-// A Merger is a Task to which neighbours may be the same, and are then one row.
+// A Merger is a Task in which neighbouring examples may be the same, and then become one row.
 type Merger interface {
 	Same(a, b *dataset.Example) bool
 }
 
-// Rows are examples as the task's rows: each once, or its parts one after another. of
-// says whose each is.
+// Rows turns examples into the task's rows: each example once or, if it is too long, its parts one
+// after another. of gives, for each row, the index of its example.
 func Rows(t Task, examples []dataset.Example) (rows []dataset.Example, of []int, err error) {
 	s, splits := t.(Splitter)
 	m, merges := t.(Merger)
@@ -92,18 +91,18 @@ func all(t Task, examples []dataset.Example, write func(*dataset.Example, Batch,
 	return b, nil
 }
 
-// A Writer is a Task whose base writes a text token by token, each after a pass over what
-// stands there.
+// A Writer is a Task whose base writes a text token by token, with one pass over all that is
+// written so far for each.
 type Writer interface {
 	Task
-	// Begin writes what an example asks into the one row of a batch of Tried's columns; room
-	// is how many tokens there is room for behind it.
+	// Begin writes an example's question into the one row of a batch of Tried's columns; room is
+	// the number of tokens that fit behind it.
 	Begin(e *dataset.Example, b Batch) (room int, err error)
-	// Append puts a token, the n-th from 0, behind what stands there.
+	// Append writes the n-th token (from 0) behind what is there.
 	Append(b Batch, n int, id int32)
-	// End says whether a token ends a text.
+	// End reports whether a token ends a text.
 	End(id int32) bool
-	// Text is what tokens say.
+	// Text decodes tokens.
 	Text(ids []int32) string
 }
 
@@ -123,7 +122,7 @@ type parts struct {
 	columns  []Column
 	base     *model.Base
 	layout   *model.Layout
-	tok      tokenizer.Tokenizer // nil where no text is read
+	tok      tokenizer.Tokenizer // nil if no text is read
 	sequence int
 }
 
@@ -138,14 +137,13 @@ var kinds = map[model.TaskKind]kind{
 	model.TaskPretrain:   pretrainKind,
 }
 
-// Takes says whether a task learns from examples of that form.
-func Takes(t model.TaskKind, f dataset.Form) bool { return slices.Contains(kinds[t].takes, f) }
+// Accepts reports whether a task learns from examples of the form.
+func Accepts(t model.TaskKind, f dataset.Form) bool { return slices.Contains(kinds[t].takes, f) }
 
-// For is the first of the tasks that examples of that form are for; classify where there
-// is none.
+// For returns the first of the tasks that accept examples of the form; classify if there is none.
 func For(f dataset.Form) model.TaskKind {
 	for _, name := range model.TaskNames() {
-		if t, err := model.ParseTask(name); err == nil && Takes(t, f) {
+		if t, err := model.ParseTask(name); err == nil && Accepts(t, f) {
 			return t
 		}
 	}
@@ -160,7 +158,7 @@ func kindOf(l *model.Layout) (kind, error) {
 	return k, nil
 }
 
-// Columns are those of a layout's task, with at most sequence tokens an example.
+// Columns lists the columns of a layout's task, for examples of at most sequence tokens.
 func Columns(l *model.Layout, sequence int) ([]Column, error) {
 	k, err := kindOf(l)
 	if err != nil {
@@ -169,8 +167,8 @@ func Columns(l *model.Layout, sequence int) ([]Column, error) {
 	return k.columns(l, sequence), nil
 }
 
-// New is a layout's task over a base, whose tokenizer it reads where the task has
-// texts. An example has at most sequence tokens, which the base must have room for.
+// New returns a layout's task over a base, with the base's tokenizer if the task has texts. An
+// example has at most sequence tokens, for which the base must have room.
 func New(base *model.Base, l *model.Layout, sequence int) (Task, error) {
 	k, err := kindOf(l)
 	if err != nil {
@@ -189,7 +187,8 @@ func New(base *model.Base, l *model.Layout, sequence int) (Task, error) {
 	return k.make(p)
 }
 
-// TokenizerOf is a base's. One that sees nothing later masks no padding, and so needs none.
+// TokenizerOf returns a base's tokenizer. That of a causal model needs no padding token, since no
+// token sees later ones.
 func TokenizerOf(base *model.Base) (tokenizer.Tokenizer, error) {
 	c := base.Config
 	if c.Causal() {

@@ -20,16 +20,16 @@ type transcribe struct {
 	letters    []string // that are read as a character each
 }
 
-// A Transcriber is a Labeller of recordings, whose labels are characters: the scores of a
-// recording are those of all of its frames, and what is said is a text.
+// A Transcriber is a Labeller of recordings, whose labels are characters: the scores of a recording
+// are those of all of its frames, and the prediction is a text.
 type Transcriber interface {
 	Labeller
-	// Text is what labels spell.
+	// Text returns what labels spell.
 	Text(labels []int) string
-	// Any is a text of a few characters that are drawn by below, a number of 0..n-1.
+	// Any returns a text of a few characters drawn by below, which returns a number in 0..n-1.
 	Any(below func(n int) int) string
-	// Beams has the Transcriber search for the likeliest text with so many beginnings of
-	// texts at hand (see Spelling); 1 takes each frame's best character.
+	// Beams returns a Transcriber that searches for the likeliest text with n prefixes (see
+	// Spelling); 1 takes each frame's best character.
 	Beams(n int) (Transcriber, error)
 }
 

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// RougeL is the F1 of the longest common subsequence of two texts' words (ROUGE-L, Lin
-// 2004), in lower case, words being runs of letters and digits; 0 where one has none.
+// RougeL is the F1 of the longest common subsequence of two texts' words (ROUGE-L, Lin 2004) in
+// lower case, words being runs of letters and digits; 0 if a text has no words.
 func RougeL(said, right string) float64 {
 	words := func(s string) []string {
 		return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
@@ -34,8 +34,8 @@ func RougeL(said, right string) float64 {
 	return 0
 }
 
-// SameJSON is 1 where both texts are JSON and of one value, whatever the order of keys and
-// the space between, as a call of a function is; else 0.
+// SameJSON is 1 if both texts are JSON of one value (such as a function call), whatever the order
+// of keys and the space between, else 0.
 func SameJSON(said, right string) float64 {
 	parse := func(s string) (v any, ok bool) {
 		d := json.NewDecoder(strings.NewReader(s))
@@ -53,7 +53,7 @@ func SameJSON(said, right string) float64 {
 	return 0
 }
 
-// ExactText is 1 where two texts are the same but for outer space, else 0.
+// ExactText is 1 if two texts are equal, ignoring outer space, else 0.
 func ExactText(said, right string) float64 {
 	if strings.TrimSpace(said) == strings.TrimSpace(right) {
 		return 1

@@ -27,7 +27,7 @@ type split interface {
 	appendPart(ids []int32, text string, first bool, limit int) []int32
 }
 
-// newTextTokens is nil where all tokens are special.
+// newTextTokens is nil if all tokens are special.
 func newTextTokens(added []addedToken, t split) (*textTokens, error) {
 	if !slices.ContainsFunc(added, forTexts) {
 		return nil, nil
@@ -65,7 +65,7 @@ func findTokens(added []addedToken, t split, all bool) (*textTokens, error) {
 	return x, x.normal.build()
 }
 
-// forTexts says whether a token is made from text.
+// forTexts reports whether a token is made from text.
 func forTexts(t addedToken) bool { return !t.Special && !slices.Contains(frameNames, t.Content) }
 
 // encode finds the tokens in a text, and has what lies between them split.
@@ -173,7 +173,7 @@ func beginsWithWord(text string) bool {
 	return n > 0 && inWord(r)
 }
 
-// inWord says whether a regular expression's \w is a character (UTS 18).
+// inWord reports whether a regular expression's \w is a character (UTS 18).
 func inWord(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
 }

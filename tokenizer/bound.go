@@ -66,7 +66,7 @@ func (m *charsmap) bound() error {
 	return nil
 }
 
-// plain says whether spaces, and ASCII's letters and digits, stay as they are: a text can
+// plain reports whether spaces, and ASCII's letters and digits, stay as they are: a text can
 // then be mapped in chunks.
 func (m *charsmap) plain() bool {
 	for c := range byte(utf8.RuneSelf) {

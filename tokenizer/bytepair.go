@@ -167,7 +167,7 @@ func (t *BytePair) VocabSize() int { return len(t.pieces) }
 // PadID implements Tokenizer.
 func (t *BytePair) PadID() int32 { return t.pad }
 
-// UnknownID is the id of unk_token, which no text has; -1 where there is none.
+// UnknownID is the id of unk_token, which no text has; -1 if there is none.
 func (t *BytePair) UnknownID() int32 { return t.unknown }
 
 // Piece implements Tokenizer; an id outside the vocabulary is "".
@@ -227,7 +227,7 @@ func (t *BytePair) Decode(ids []int32) string {
 	return b.String()
 }
 
-// bytesOf is what a piece stands for; spelled is false where it is not in the alphabet
+// bytesOf is what a piece stands for; spelled is false if it is not in the alphabet
 // that stands for bytes.
 func bytesOf(piece string) (raw []byte, spelled bool) {
 	spelled = true

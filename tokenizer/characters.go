@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Characters is the vocabulary of what is transcribed, as transformers' Wav2Vec2CTCTokenizer
-// has it: one id for each character, one for the space between words, and one, the blank,
-// for a frame in which nothing new is said. It is immutable.
+// Characters is the vocabulary of transcripts, as transformers' Wav2Vec2CTCTokenizer has it: one id
+// for each character, one for the space between words, and one, the blank, for a frame in which
+// nothing new is said. It is immutable.
 type Characters struct {
 	ids     map[rune]int32
 	pieces  []string // by id
@@ -94,8 +94,8 @@ func ParseCharacters(data []byte) (*Characters, error) {
 	return c, nil
 }
 
-// Encode are the ids of a text, none of which is the blank. A character that the vocabulary
-// does not have is its unknown one, and an error where it has none.
+// Encode returns the ids of a text, none of which is the blank. A character outside the vocabulary
+// becomes its unknown character, or an error if it has none.
 func (c *Characters) Encode(text string) ([]int32, error) {
 	if !utf8.ValidString(text) {
 		return nil, fmt.Errorf("the text is not valid UTF-8")
@@ -119,7 +119,7 @@ func (c *Characters) Encode(text string) ([]int32, error) {
 	return ids, nil
 }
 
-// Text is what ids spell, which are no frames': a letter that stands twice is two.
+// Text returns what ids spell. They are not frames: a letter that stands twice is two letters.
 func (c *Characters) Text(ids []int32) string {
 	var b strings.Builder
 	for _, id := range ids {
@@ -140,8 +140,8 @@ func (c *Characters) Text(ids []int32) string {
 	return text
 }
 
-// Letters are the characters that texts are read by, spaces between words and special tokens
-// left out, in the order of their ids.
+// Letters lists the characters that texts consist of, without the space between words and special
+// tokens, in the order of their ids.
 func (c *Characters) Letters() (letters []string) {
 	for id, piece := range c.pieces {
 		if r, _ := utf8.DecodeRuneInString(piece); piece != "" && c.ids[r] == int32(id) && string(r) == piece && strings.TrimSpace(piece) != "" {

@@ -60,7 +60,7 @@ func (m *charsmap) next(text string) (part, rest string) {
 	return text[:n], text[n:]
 }
 
-// longest is the offset of the longest match and its length, 0 where nothing matches.
+// longest is the offset of the longest match and its length, 0 if nothing matches.
 func (m *charsmap) longest(text string) (value, length int) {
 	m.matches(text, func(v, n int) bool {
 		value, length = v, n

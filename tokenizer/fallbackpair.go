@@ -89,7 +89,7 @@ type replacing struct {
 	List    []replacing `json:"normalizers"`
 }
 
-// spaces says whether it does that and no more, and whether it puts one before a text.
+// spaces reports whether it does that and no more, and whether it puts one before a text.
 func (r *replacing) spaces() (prefix, ok bool) {
 	if r == nil {
 		return false, false
@@ -110,7 +110,7 @@ func (t *FallbackPair) VocabSize() int { return len(t.pieces) }
 // PadID implements Tokenizer.
 func (t *FallbackPair) PadID() int32 { return t.pad }
 
-// UnknownID is the id of unk_token, which no text has; -1 where there is none.
+// UnknownID is the id of unk_token, which no text has; -1 if there is none.
 func (t *FallbackPair) UnknownID() int32 { return t.unknown }
 
 // Piece implements Tokenizer; an id outside the vocabulary is "".

@@ -67,7 +67,7 @@ func grapheme(text string) int {
 	return n
 }
 
-// breaks says whether a character stands alone (Control, CR, LF of UAX 29).
+// breaks reports whether a character stands alone (Control, CR, LF of UAX 29).
 func breaks(r rune) bool {
 	const joiner, nonJoiner = '\u200d', '\u200c'
 	if r == joiner || r == nonJoiner || unicode.Is(unicode.Prepended_Concatenation_Mark, r) {
@@ -76,7 +76,7 @@ func breaks(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && !extends(r)
 }
 
-// extends says whether a character goes with the one before it (Extend, ZWJ and
+// extends reports whether a character goes with the one before it (Extend, ZWJ and
 // SpacingMark of UAX 29).
 func extends(r rune) bool {
 	if r < 0x300 {

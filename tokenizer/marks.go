@@ -6,14 +6,14 @@ import (
 	"math"
 )
 
-// Marks reads texts that spell special tokens out, as templates of conversations write them:
-// each is found as the fast tokenizers of transformers find them, wherever it stands.
+// Marks encodes texts that spell special tokens out, as chat templates write them. It finds each
+// wherever it stands, as transformers' fast tokenizers do.
 type Marks struct {
 	tokens *textTokens
 	parts  split
 }
 
-// NewMarks is of a tokenizer and the tokenizer.json that it was read from.
+// NewMarks takes a tokenizer and the tokenizer.json that it was parsed from.
 func NewMarks(data []byte, t Tokenizer) (*Marks, error) {
 	var d struct {
 		AddedTokens []addedToken `json:"added_tokens"`

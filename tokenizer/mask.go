@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// A MaskToken is the token that stands in a text for one that is to be told: BERT's [MASK],
+// A MaskToken is the token that stands in a text for a token to be predicted: BERT's [MASK],
 // RoBERTa's <mask>.
 type MaskToken struct {
 	ID       int32
@@ -15,7 +15,7 @@ type MaskToken struct {
 	Left, Right bool
 }
 
-// FindMask is the mask of a tokenizer that was parsed from data, where it has one.
+// FindMask returns the mask token of a tokenizer that was parsed from data, if it has one.
 func FindMask(data []byte, t Tokenizer) (MaskToken, bool) {
 	m := MaskToken{ID: -1}
 	for id := range int32(t.VocabSize()) {
@@ -37,7 +37,7 @@ func FindMask(data []byte, t Tokenizer) (MaskToken, bool) {
 	return m, m.ID >= 0
 }
 
-// Cut is a text's parts between its masks: one more than it has masks.
+// Cut returns the parts of a text between its masks: one more than it has masks.
 func (m MaskToken) Cut(text string) []string {
 	parts := strings.Split(text, m.Spelling)
 	for i := range parts {
@@ -51,7 +51,7 @@ func (m MaskToken) Cut(text string) []string {
 	return parts
 }
 
-// Fill joins parts that Cut made with a token's text between each two (see Text).
+// Fill joins parts that Cut returned with a token's text between each two (see Text).
 func (m MaskToken) Fill(parts, tokens []string) string {
 	var b strings.Builder
 	for i, part := range parts {
@@ -70,8 +70,8 @@ func (m MaskToken) Fill(parts, tokens []string) string {
 	return b.String()
 }
 
-// Text is what one token alone reads as: " word" where its piece begins one, "##ing"
-// where it continues one of WordPiece's; a special token is its name.
+// Text returns how one token reads on its own: " word" if its piece begins a word, "##ing" if it
+// continues one in WordPiece; a special token is its name.
 func Text(t Tokenizer, id int32) string {
 	if text := t.Decode([]int32{id}); text != "" {
 		return text

@@ -24,7 +24,7 @@ type Tokenizer interface {
 	Piece(id int32) string
 	// VocabSize is the number of ids, 0..VocabSize-1.
 	VocabSize() int
-	// PadID is what EncodeFixed fills up with; -1 where the file names none, which no
+	// PadID is what EncodeFixed fills up with; -1 if the file names none, which no
 	// model that masks padding takes (ParseFor).
 	PadID() int32
 	// UnknownID is what stands for text that no piece covers; -1 where every text
@@ -85,8 +85,8 @@ func ParseFor(data []byte, vocab, pad int) (Tokenizer, error) {
 	return t, nil
 }
 
-// ParseWithin is Parse for a model that masks no token for what it is, as a decoder, which
-// does not look ahead: every id must be one of its vocabulary's.
+// ParseWithin is Parse for a model that masks no token by its id, such as a decoder, which never
+// looks ahead: every id must be one of its vocabulary's.
 func ParseWithin(data []byte, vocab int) (Tokenizer, error) {
 	t, err := Parse(data)
 	if err != nil {
@@ -123,7 +123,7 @@ func (f frame) fixed(seq int, encode func(limit int) []int32) []int32 {
 	return out
 }
 
-// special says whether an id is part of the frame or padding.
+// special reports whether an id is part of the frame or padding.
 func (f frame) special(id int32) bool {
 	for _, s := range [][]int32{f.before, f.after, {f.pad}} {
 		for _, x := range s {

@@ -19,7 +19,7 @@ const (
 	challengeSize = 16
 )
 
-// ErrProof is a proof that does not hold: of another key, input or output, or of none.
+// ErrProof is a proof that does not verify: it is malformed, or of another key, input or output.
 var ErrProof = errors.New("vrf: the proof does not hold")
 
 // The bytes that separate the suite's hashes from each other (RFC 9381, 5.4 and 5.5).

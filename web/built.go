@@ -35,7 +35,7 @@ func buildOf(dist fs.FS) (protocol string, err error) {
 
 // Fault says why a browser cannot take part by the pages that are built into this
 // program, which speaks protocol: they are not built, or were built before it
-// changed. It is empty where all is well.
+// changed. It is empty if all is well.
 func Fault(protocol string) string { return fault(embedded(), protocol) }
 
 func fault(dist fs.FS, protocol string) string {

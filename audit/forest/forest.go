@@ -1,7 +1,8 @@
-// Package forest classifies rows of numbers in two classes by a random forest (Breiman 2001), as
+// Package forest classifies rows of numbers into two classes by a random forest (Breiman 2001), as
 // scikit-learn's RandomForestClassifier does by default: trees grown on bootstrap samples until
-// their leaves are pure, each split by Gini's impurity among a random few of the features. It is
-// of the sizes that an attack on a few hundred providers has, and the same for the same seed.
+// their leaves are pure, each split by Gini's impurity among a few random features. It is meant for
+// a few hundred rows, and gives the same result for the same seed. [Grow] makes a forest,
+// [Forest.Probability] uses it.
 package forest
 
 import (
@@ -25,7 +26,7 @@ type Config struct {
 // DefaultTrees is scikit-learn's number.
 const DefaultTrees = 100
 
-// A Forest is what was grown.
+// A Forest is a set of grown trees.
 type Forest struct {
 	trees    []tree
 	features int
@@ -41,10 +42,10 @@ type node struct {
 	share     float64 // of a leaf's rows that are positive
 }
 
-// ErrRows is rows that no forest can be grown on.
+// ErrRows is a set of rows that no forest can be grown on.
 var ErrRows = errors.New("forest")
 
-// Grow grows one on rows of equally many finite numbers and their classes.
+// Grow grows a forest on rows of equally many finite numbers and their classes.
 func Grow(rows [][]float64, positive []bool, cfg Config) (*Forest, error) {
 	if len(rows) == 0 || len(rows) != len(positive) || len(rows[0]) == 0 {
 		return nil, fmt.Errorf("%w: %d rows and %d classes, want as many of both and at least one", ErrRows, len(rows), len(positive))
@@ -143,7 +144,7 @@ func (g *grower) count(sample []int) (hits int) {
 	return hits
 }
 
-// split is the best split among some of the features; -1 where there is none. Features all of
+// split is the best split among some of the features; -1 if there is none. Features all of
 // whose values are one do not count among those that are tried.
 func (g *grower) split(sample []int) (feature int, threshold float64) {
 	best := math.Inf(1)

@@ -1,5 +1,5 @@
-// Package kmeans parts points in two clusters by Lloyd's algorithm from starts of k-means++
-// (Arthur and Vassilvitskii 2007), the best of several.
+// Package kmeans divides points into two clusters by Lloyd's algorithm, starting from k-means++
+// (Arthur and Vassilvitskii 2007), and takes the best of several starts.
 package kmeans
 
 import (
@@ -15,18 +15,18 @@ const Starts = 10
 // mostRounds bounds one start; a few dozen points settle in a handful.
 const mostRounds = 300
 
-// Clusters are two centres and what lies near each.
+// Clusters are two centres and the points nearest to each.
 type Clusters struct {
 	Centres [2][]float64
 	Of      []int   // by point: 0 or 1
 	Inertia float64 // sum of the squared distances to the points' centres
 }
 
-// ErrPoints is points that cannot be parted.
+// ErrPoints is a set of points that cannot be divided.
 var ErrPoints = errors.New("kmeans: want at least two points of as many finite numbers each")
 
-// Two parts points in two.
-func Two(points [][]float64, seed uint64) (best Clusters, err error) {
+// Cluster divides points into two clusters.
+func Cluster(points [][]float64, seed uint64) (best Clusters, err error) {
 	if len(points) < 2 {
 		return best, ErrPoints
 	}
@@ -61,7 +61,7 @@ func far(points [][]float64, from []float64, rng *rand.Rand) []float64 {
 	return points[rng.IntN(len(points))] // all are one
 }
 
-// Lloyd goes from two centres to those that no point's move betters. A cluster without points
+// Lloyd moves two centres until no reassignment of a point improves them. A cluster without points
 // keeps its centre.
 func Lloyd(points [][]float64, centres [2][]float64) Clusters {
 	c := Clusters{Centres: centres, Of: make([]int, len(points))}
@@ -106,7 +106,7 @@ func Lloyd(points [][]float64, centres [2][]float64) Clusters {
 	return c
 }
 
-// Distance is the square of Euclid's.
+// Distance is the square of the Euclidean distance.
 func Distance(a, b []float64) (d float64) {
 	for i, x := range a {
 		d += (x - b[i]) * (x - b[i])

@@ -39,7 +39,7 @@ func TestIsScikitLearns(t *testing.T) {
 		t.Errorf("inertia %v, scikit-learn's %v", c.Inertia, g.Inertia)
 	}
 	for seed := range uint64(50) {
-		if best, err := Two(g.Points, seed); err != nil || math.Abs(best.Inertia-g.Best) > 1e-9 {
+		if best, err := Cluster(g.Points, seed); err != nil || math.Abs(best.Inertia-g.Best) > 1e-9 {
 			t.Errorf("seed %d: inertia %v, scikit-learn's best %v, %v", seed, best.Inertia, g.Best, err)
 		}
 	}
@@ -47,11 +47,11 @@ func TestIsScikitLearns(t *testing.T) {
 
 func TestPoints(t *testing.T) {
 	for _, bad := range [][][]float64{nil, {{1}}, {{1}, {1, 2}}, {{}, {}}, {{1}, {math.NaN()}}, {{math.Inf(1)}, {1}}} {
-		if _, err := Two(bad, 1); err == nil {
+		if _, err := Cluster(bad, 1); err == nil {
 			t.Errorf("%v was taken", bad)
 		}
 	}
-	c, err := Two([][]float64{{3}, {3}, {3}}, 1)
+	c, err := Cluster([][]float64{{3}, {3}, {3}}, 1)
 	if err != nil || c.Inertia != 0 {
 		t.Errorf("points that are all one: %+v, %v", c, err)
 	}

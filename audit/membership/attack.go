@@ -71,7 +71,7 @@ func attacks(units []Unit) (all []attack) {
 func azk(metrics []Metric) func(known, units []Unit, seed uint64) (verdicts, error) {
 	return func(_, units []Unit, seed uint64) (v verdicts, err error) {
 		points := rows(units, metrics)
-		c, err := kmeans.Two(points, seed)
+		c, err := kmeans.Cluster(points, seed)
 		if err != nil {
 			return v, err
 		}
@@ -87,7 +87,7 @@ func azk(metrics []Metric) func(known, units []Unit, seed uint64) (verdicts, err
 	}
 }
 
-// differs says whether two clusters have two centres; points that are all one are nobody's.
+// differs reports whether two clusters have two centres; points that are all one are nobody's.
 func differs(c kmeans.Clusters) bool { return !slices.Equal(c.Centres[0], c.Centres[1]) }
 
 // apk is a forest that has seen the known (section 5.2.3, with partial knowledge).

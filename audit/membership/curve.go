@@ -32,7 +32,7 @@ func ranked(units []int, member []bool, score []float64, said []bool) scored {
 	return s
 }
 
-// Figures are how well an attack tells members from others.
+// Figures say how well an attack separates members from others.
 type Figures struct {
 	Accuracy float64 `json:"accuracy"`          // share of right words, the paper's figure
 	Balanced float64 `json:"balanced_accuracy"` // mean of the shares among members and among others: .5 by chance
@@ -113,7 +113,7 @@ func (s scored) chance() float64 {
 	return 0.5 * math.Erfc((u-n[0]*n[1]/2-0.5)/math.Sqrt(2*variance)) // 1/2 for continuity
 }
 
-// Interval is a range that holds a figure of a like set of providers with 95 %.
+// Interval holds a figure for a similar set of providers with a confidence of 95 %.
 type Interval struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`

@@ -1,15 +1,17 @@
-// Package membership attacks a released model: whose documents was it trained on?
+// Package membership attacks a released model: whose documents was it trained on? [Run] makes all
+// attacks on a list of [Unit], each of which holds what the model says about one provider's
+// documents.
 //
-// The attacks are those of Tito et al. 2023 (provider membership inference, section 5.2): what a
-// model says of a provider's documents is brought to a few means, and a clustering without
-// knowledge (AZK), a random forest that knows some of the providers (APK), or these with the
-// memorization test (the hard votes) tell members from others. Beside them stand two plain
-// thresholds (Yeom et al. 2018; the loss against the base's) and, where shadow models are at
-// hand, the likelihood ratio of Carlini et al. 2022 (LiRA).
+// The attacks are those of Tito et al. 2023 (provider membership inference, section 5.2). What a
+// model says about a provider's documents is reduced to a few means. A clustering without knowledge
+// (AZK), a random forest that knows some of the providers (APK), or these together with the
+// memorization test (the hard votes) then separate members from others. Beside them stand two plain
+// thresholds (Yeom et al. 2018; the loss compared with the base's) and, if there are shadow models,
+// the likelihood ratio of Carlini et al. 2022 (LiRA).
 //
-// Two controls are attacked the same way: the base, which has seen none of the documents, and
-// members drawn at random. If the first is told from chance, members and others differ without
-// any training; if the second is, the attack is wrong.
+// Two controls are attacked in the same way: the base, which has seen none of the documents, and
+// members drawn at random. If the first does better than chance, members and others differ without
+// any training; if the second does, the attack is wrong.
 //
-// The package knows numbers alone, not models: see evaluate.Examiner for where they come from.
+// The package works on numbers, not on models: evaluate.Examiner computes them.
 package membership

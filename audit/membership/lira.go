@@ -2,9 +2,9 @@ package membership
 
 import "math"
 
-// Logit is the statistic of the likelihood ratio: the logarithm of the odds of what is right,
-// which is nearer to a normal distribution than the loss (Carlini et al. 2022, section 4.C). loss
-// is the cross-entropy of what is right, in nats.
+// Logit is the statistic of the likelihood ratio: the logarithm of the odds of the right answer,
+// which is closer to normally distributed than the loss (Carlini et al. 2022, section 4.C). loss is
+// the cross-entropy of the right answer, in nats.
 func Logit(loss float64) float64 {
 	const least, most = 1e-9, 50
 	loss = min(max(loss, least), most)
@@ -80,8 +80,9 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// Scores says how likely each unit was a member by what needs no unit's membership: the
-// likelihood ratio where there are shadows, else the loss against the base's.
+// Scores returns how likely each unit was a member, by the strongest attack that needs to know no
+// unit's membership: the likelihood ratio if there are shadows, else the loss compared with the
+// base's.
 func Scores(units []Unit) (name string, scores []float64) {
 	if how := variant(units); how != "" {
 		return "LiRA, " + how, ratios(units, how)

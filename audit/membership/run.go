@@ -9,7 +9,7 @@ import (
 
 // Config says how an audit is made.
 type Config struct {
-	Seeds     int     // divisions of the providers in known and attacked; below LeastSeeds nothing is claimed
+	Seeds     int     // divisions of the providers in known and attacked; below MinSeeds nothing is claimed
 	Known     float64 // share of the providers whose membership the attacker is told; 0 means DefaultKnown
 	Questions []int   // the attacked have more than so many questions each; nil means DefaultQuestions
 	Seed      uint64  // of the first division
@@ -18,13 +18,13 @@ type Config struct {
 // Defaults, the paper's.
 const (
 	DefaultKnown = 0.15
-	LeastSeeds   = 5
+	MinSeeds     = 5
 )
 
 // DefaultQuestions are the paper's s.
 var DefaultQuestions = []int{0, 5, 10}
 
-// Result is an audit's.
+// Result is the outcome of all attacks.
 type Result struct {
 	Seeds     int     `json:"seeds"`
 	Known     float64 `json:"known"`
@@ -44,8 +44,8 @@ type Set struct {
 	Rows     []Row  `json:"attacks,omitempty"`
 }
 
-// Row is one attack's figures: their means over the seeds, the accuracy's deviation over
-// them, and intervals over providers.
+// Row is the outcome of one attack: means over the seeds, the accuracy's deviation over them, and
+// intervals over providers.
 type Row struct {
 	Attack    string    `json:"attack"`
 	Control   bool      `json:"control,omitempty"`
@@ -57,8 +57,8 @@ type Row struct {
 	Figures   Figures   `json:"figures"`
 	Deviation float64   `json:"accuracy_deviation"`
 	Intervals Intervals `json:"intervals"`
-	// Chance is how likely scores that know nothing do as well: twice the mean over the seeds,
-	// corrected for all rows together (Holm). Below 5 % members are told from others.
+	// Chance is the probability that scores without knowledge do as well: twice the mean over the
+	// seeds, corrected for all rows together (Holm). Below 5 % the attack works.
 	Chance float64 `json:"p"`
 }
 
@@ -81,7 +81,7 @@ func Run(units []Unit, cfg Config) (r Result, err error) {
 	if err := check(units); err != nil {
 		return r, err
 	}
-	r = Result{Seeds: cfg.Seeds, Known: cfg.Known, Claims: cfg.Seeds >= LeastSeeds}
+	r = Result{Seeds: cfg.Seeds, Known: cfg.Known, Claims: cfg.Seeds >= MinSeeds}
 	for _, s := range cfg.Questions {
 		of := slices.DeleteFunc(slices.Clone(units), func(u Unit) bool { return u.Questions <= s })
 		set := Set{MoreThan: s}

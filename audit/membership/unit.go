@@ -42,23 +42,24 @@ var (
 	ofBase = []Metric{BaseACC, BaseNLS, BaseLoss, BaseConfidence}
 )
 
-// A Unit is a provider, or who else may be a member, and the means over its examples.
+// A Unit is a provider, or anybody else who may be a member, with the means over its examples.
 type Unit struct {
 	Name      string
 	Member    bool
 	Questions int              // examples that the means are of
 	Means     [Metrics]float64 // NaN: there is none
 
-	// Shadows are the statistic of the likelihood ratio of models of the attacker's own, with
-	// the unit among their members and without it; Target is the attacked model's. See LiRA.
+	// Target is the statistic of the likelihood ratio in the attacked model; In and Out are those
+	// in the attacker's own models that have the unit among their members, and that do not. See
+	// LiRA.
 	Target  float64
 	In, Out []float64
 }
 
-// ErrUnits is units that cannot be attacked.
+// ErrUnits is a list of units that cannot be attacked.
 var ErrUnits = errors.New("membership")
 
-// has says whether some unit has all of the metrics.
+// has reports whether some unit has all of the metrics.
 func has(units []Unit, metrics []Metric) bool {
 	for _, u := range units {
 		all := true

@@ -8,11 +8,11 @@ import (
 // Sure is the confidence from which an answer counts as one the model is sure of (section 5.1).
 const Sure = 0.9
 
-// Outcome is what a model answered to one question.
+// Outcome is a model's answer to one question.
 type Outcome struct {
 	Provider   string
 	Member     bool
-	Key        string // what was asked for; "" where the file does not say
+	Key        string // what was asked for; "" if the file does not say
 	Right      float64
 	Similarity float64
 	Confidence float64
@@ -29,15 +29,14 @@ type Line struct {
 	SureANLS  float64 `json:"sure_anls"`
 }
 
-// Difference is members less others, with the range that holds it in 95 % of like sets of
-// providers.
+// Difference is members minus others, with its range for 95 % of similar sets of providers.
 type Difference struct {
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
 
-// Comparison is of members and others.
+// Comparison compares members with others.
 type Comparison struct {
 	Members Line       `json:"members"`
 	Others  Line       `json:"others"`
@@ -45,11 +44,11 @@ type Comparison struct {
 	ANLS    Difference `json:"anls_difference"`
 }
 
-// Remembers says whether members' answers are better than others' beyond chance.
+// Remembers reports whether members' answers are better than others' beyond chance.
 func (c Comparison) Remembers() bool { return c.ANLS.Low > 0 || c.ACC.Low > 0 }
 
-// Compare sums outcomes up. Intervals draw providers anew, with all of their questions: those of
-// one provider say much the same.
+// Compare sums outcomes up. Its intervals resample whole providers, since the questions of one
+// provider are not independent.
 func Compare(outcomes []Outcome, seed uint64) (c Comparison) {
 	c.Members, c.Others = line(outcomes, true), line(outcomes, false)
 	groups := [2][]tally{tallies(outcomes, false), tallies(outcomes, true)}

@@ -1,8 +1,9 @@
 // Package memorization asks a model for what was removed: a question about a document from which
-// every match of its answer is gone (Tito et al. 2023, section 5.1). What is still answered
-// rightly was remembered from training, or follows from what is left. Providers that were not
-// trained on say how much the latter is.
+// every match of the answer is gone (Tito et al. 2023, section 5.1). What the model still answers
+// correctly it remembers from training, or infers from what is left. Providers that it was not
+// trained on show how much is inferred.
 //
-// Text alone is looked at. A picture of the page, where a base reads one, stays as it is: nothing
-// here knows where in it an answer stands, and reports say so.
+// [Redact] removes the answers; [Compare] compares members with others. Only text is redacted. A
+// picture of the page, if a base reads one, stays as it is, since nothing here knows where in it an
+// answer stands, and reports say so.
 package memorization

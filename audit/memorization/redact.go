@@ -15,10 +15,10 @@ const (
 	mostFuzzy = 128  // letters and digits beyond which a match is exact
 )
 
-// Redact removes from a document the words that match one of the answers, or a part of one,
-// exactly or nearly: without regard to case, spaces and punctuation. It removes too much rather
-// than too little. found says whether an answer stood there as a whole; left is false where
-// nothing would remain to be read.
+// Redact removes from a document the words that match one of the answers, or a part of one, exactly
+// or nearly: ignoring case, spaces and punctuation. It rather removes too much than too little.
+// found reports whether an answer stood there as a whole; left is false if nothing would remain to
+// be read.
 func Redact(e dataset.Example, answers []string) (out dataset.Example, found, left bool) {
 	words := e.Words
 	if len(words) == 0 {
@@ -56,7 +56,7 @@ func Redact(e dataset.Example, answers []string) (out dataset.Example, found, le
 	return out, found, left
 }
 
-// letters are a text's letters and digits, small; the text itself where it has none.
+// letters are a text's letters and digits, small; the text itself if it has none.
 func letters(s string) []rune {
 	var out []rune
 	for _, r := range s {
@@ -110,10 +110,10 @@ func single(plain [][]rune, part []rune, gone []bool) {
 	}
 }
 
-// matches says whether two texts are the same, or nearly so.
+// matches reports whether two texts are the same, or nearly so.
 func matches(a, b []rune) bool { return likeness([][]rune{a}, b) >= alike }
 
-// likeness is how alike words together and a text are, 1 where they are the same, and 0 where
+// likeness is how alike words together and a text are, 1 if they are the same, and 0 where
 // they are too unlike to match.
 func likeness(words [][]rune, b []rune) float64 {
 	a := slices.Concat(words...)

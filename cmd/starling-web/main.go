@@ -227,7 +227,7 @@ func rejection(err error) js.Value {
 	return e
 }
 
-// text is a string, "" where the value is none.
+// text is a string, "" if the value is none.
 func text(v js.Value) string {
 	if v.Type() != js.TypeString {
 		return ""
@@ -235,7 +235,7 @@ func text(v js.Value) string {
 	return v.String()
 }
 
-// octets copies a Uint8Array, nil where the value is none.
+// octets copies a Uint8Array, nil if the value is none.
 func octets(v js.Value) []byte {
 	if v.Type() != js.TypeObject || !v.InstanceOf(js.Global().Get("Uint8Array")) {
 		return nil

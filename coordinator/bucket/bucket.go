@@ -1,11 +1,11 @@
-// Package bucket keeps in an S3-compatible bucket what owners on different machines need of
-// a job and their database does not hold: the base and the adapter that it begins with, by
-// the SHA-256 of their content, and each release.
+// Package bucket keeps, in an S3-compatible bucket, what owners on different machines need of a job
+// and their database does not hold: the base and the adapter that the job begins with, by the
+// SHA-256 of their content, and each release.
 //
-// Threat model: whoever runs the bucket may withhold anything. What is fetched by a hash is
-// bounded by the size that is known beforehand, and nobody sees it before its hash was found
-// to be right. What is read of a release is a few numbers that can end a start and nothing
-// else. Released models and bases can be read by whoever may read the bucket.
+// Threat model: whoever runs the bucket may withhold anything. What is fetched by a hash is bounded
+// by a size known beforehand, and used only once its hash is verified. Of a release only a few
+// numbers are read, which can do no more than prevent a start. Whoever may read the bucket can read
+// released models and bases.
 package bucket
 
 import (
@@ -58,8 +58,8 @@ type Bucket struct {
 	client   *http.Client
 }
 
-// Open takes s3://BUCKET/PREFIX, with ?endpoint=https://HOST:PORT where it is not Amazon's,
-// and &region=. It asks the bucket nothing.
+// Open parses s3://BUCKET/PREFIX, with ?endpoint=https://HOST:PORT if it is not Amazon's, and
+// &region=. It sends no request.
 func Open(text string) (*Bucket, error) {
 	wrong := func(format string, args ...any) (*Bucket, error) {
 		return nil, fmt.Errorf("%w: %s; want s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION", ErrURL, fmt.Sprintf(format, args...))
@@ -106,10 +106,10 @@ func Open(text string) (*Bucket, error) {
 	return b, nil
 }
 
-// String says where it is.
+// String is the bucket's address.
 func (b *Bucket) String() string { return b.at }
 
-// Below is a place of the same bucket below this one.
+// Below returns the place name below this one in the same bucket.
 func (b *Bucket) Below(name string) *Bucket {
 	sub := *b
 	sub.prefix = path.Join(b.prefix, name)
@@ -132,7 +132,7 @@ func (b *Bucket) said(ctx context.Context, what, name string, err error) error {
 	return fmt.Errorf("bucket %s: %s %s: %w", b.at, what, path.Join(b.prefix, name), err)
 }
 
-// Keep puts content under its hash, unless something of that size is there.
+// Keep stores content under its hash, unless an object of that size is there.
 func (b *Bucket) Keep(ctx context.Context, sum [32]byte, content io.ReaderAt, size int64) error {
 	ctx, cancel := b.limited(ctx, size)
 	defer cancel()
@@ -168,8 +168,8 @@ func (b *Bucket) putSmall(ctx context.Context, name string, data []byte) error {
 	return b.put(ctx, name, sha256.Sum256(data), io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))))
 }
 
-// Fetch writes to w what a hash names, which has that size, and says in the end whether it
-// was that: what w got is not to be used before.
+// Fetch writes the object with the given hash and size to w, and verifies it at the end: w's
+// content must not be used if there is an error.
 func (b *Bucket) Fetch(ctx context.Context, sum [32]byte, size int64, w io.Writer) error {
 	h := sha256.New()
 	return b.get(ctx, blobName(sum), size, io.MultiWriter(h, w), func(n int64) error {

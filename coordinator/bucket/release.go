@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// Newest is the object that says what was released last. It is written behind the release
-// itself: what it names is whole.
+// Newest is the object that describes the last release. It is written after the release itself, so
+// that what it names is complete.
 const Newest = "checkpoint/starling.json"
 
-// ReadNewest is the newest release's description, nil where there is none.
+// ReadNewest returns the description of the newest release, nil if there is none.
 func (b *Bucket) ReadNewest(ctx context.Context) ([]byte, error) {
 	var text bytes.Buffer
 	err := b.get(ctx, Newest, mostSmall, &text, func(n int64) error {
@@ -31,8 +31,8 @@ func (b *Bucket) ReadNewest(ctx context.Context) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// Releases puts releases into the bucket while rounds go on. Where the bucket is slower than
-// they are only the newest is put there; where it is away, that one later.
+// Releases stores releases in the bucket while rounds continue. If the bucket is slower than the
+// rounds, only the newest release is stored; if it is unreachable, that one is stored later.
 type Releases struct {
 	b      *Bucket
 	log    *slog.Logger
@@ -47,7 +47,7 @@ type release struct {
 	about   []byte
 }
 
-// Releases begins; Close ends it.
+// Releases starts storing releases; Close ends it.
 func (b *Bucket) Releases(log *slog.Logger) *Releases {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &Releases{b: b, log: log, due: make(chan release, 1), cancel: cancel}
@@ -55,8 +55,8 @@ func (b *Bucket) Releases(log *slog.Logger) *Releases {
 	return r
 }
 
-// Put has a release put there, about is its description; it returns at once. One goroutine
-// may call it, and Close after that.
+// Put queues a release, with its description about, and returns at once. Only one goroutine may
+// call it, and Close after it.
 func (r *Releases) Put(version int, files map[string][]byte, about []byte) {
 	select {
 	case <-r.due: // nobody needs that one any more
@@ -65,7 +65,7 @@ func (r *Releases) Put(version int, files map[string][]byte, about []byte) {
 	r.due <- release{version, files, about}
 }
 
-// Close waits until the last release is there, or ctx is done.
+// Close waits until the last release is stored, or ctx is done.
 func (r *Releases) Close(ctx context.Context) {
 	close(r.due)
 	stop := context.AfterFunc(ctx, r.cancel)

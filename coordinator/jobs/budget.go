@@ -10,13 +10,13 @@ import (
 	"github.com/starling-fl/starling/dp"
 )
 
-// Total is what a pool's jobs come to together, for who is in all of them.
+// Total is what a pool's jobs cost together, for a device that is in all of them.
 type Total struct {
 	Pool      string        `json:"pool"`
 	Jobs      int           `json:"jobs"`
 	Rounds    int           `json:"rounds"` // charged, or under way
 	Guarantee *dp.Guarantee `json:"guarantee,omitempty"`
-	// Why there is no guarantee; empty where there is one, or nothing was spent.
+	// Why there is no guarantee; empty if there is one, or nothing was spent.
 	Why string `json:"why,omitempty"`
 }
 
@@ -42,7 +42,7 @@ func merged(events []dp.Event) []dp.Event {
 	return out
 }
 
-// uncommon says why events have no guarantee in common, "" where they have one.
+// uncommon says why events have no guarantee in common, "" if they have one.
 func uncommon(events []dp.Event) string {
 	for _, e := range events {
 		switch {
@@ -72,7 +72,7 @@ func compose(events []dp.Event, delta, floor float64) (g dp.Guarantee, why strin
 	return g, "", err
 }
 
-// afford says why the fleet's budget does not hold one more round, "" where it does.
+// afford says why the fleet's budget does not hold one more round, "" if it does.
 func afford(s *store.Spent, job, pool string, next coordinator.Price) (why string, err error) {
 	if s.Epsilon == 0 {
 		return "", nil // each job has its own alone

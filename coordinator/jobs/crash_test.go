@@ -137,7 +137,7 @@ func TestARoundThatCannotBeChargedCounts(t *testing.T) {
 	w.submit(tinyJob("one", 2), "", 0)
 	p.join(t, "one", w.token("one"))
 	w.becomes("one", store.StateFailed)
-	if events, _ := w.h.Events(store.EveryPool); len(events) != 1 {
+	if events, _ := w.h.Events(store.DefaultPool); len(events) != 1 {
 		t.Errorf("the fleet counts %d rounds, and one is owed", len(events))
 	}
 }
@@ -222,7 +222,7 @@ func TestAFolderOfOneJobBecomesAServers(t *testing.T) {
 	w := open(t, dir, 0)
 	b := fileOf(t, j)
 	w.with(func(f *store.Fleet) {
-		if o, err := f.WhoShows(operator); err != nil || o.Name != "Ada" {
+		if o, err := f.OperatorByToken(operator); err != nil || o.Name != "Ada" {
 			t.Errorf("the operator is %+v, %v", o, err)
 		}
 		if all, err := f.Devices(); err != nil || len(all) != 3 || all[0].Excluded != "seen to lie" {
@@ -289,7 +289,7 @@ func TestWhatAFolderSpentCountsBeforeItsJobIsOpened(t *testing.T) {
 	for range 2 { // a second start takes nothing twice
 		w := open(t, dir, 0)
 		w.becomes("old", store.StatePaused)
-		if events, _ := w.h.Events(store.EveryPool); len(events) != 2 {
+		if events, _ := w.h.Events(store.DefaultPool); len(events) != 2 {
 			t.Errorf("the fleet counts %d rounds, and two were drawn", len(events))
 		}
 		w.close()

@@ -26,8 +26,8 @@ type Config struct {
 	// closed. A job that is over stays mounted, so that devices are told, until it is archived.
 	Mount   func(j store.Hosted, c *coordinator.Coordinator) error
 	Unmount func(name string)
-	// Most is how many jobs are open at once; others wait in a queue. 0: 4.
-	Most int
+	// MaxOpen is how many jobs are open at once; others wait in a queue. 0: 4.
+	MaxOpen int
 	// Every is how often the store is asked what operators want. 0: 2 s.
 	Every time.Duration
 	Log   *slog.Logger
@@ -71,9 +71,9 @@ const (
 	followEvery = 2 * time.Second
 )
 
-// Open opens a server's folder, and makes it where there is none. Nothing runs yet.
+// Open opens a server's folder, and makes it if there is none. Nothing runs yet.
 func Open(cfg Config) (*Host, error) {
-	cfg.Most, cfg.Every = cmp.Or(cfg.Most, mostOpen), cmp.Or(cfg.Every, followEvery)
+	cfg.MaxOpen, cfg.Every = cmp.Or(cfg.MaxOpen, mostOpen), cmp.Or(cfg.Every, followEvery)
 	h := &Host{cfg: cfg, log: cfg.Log, turns: newTurns(), seats: map[string]*seat{}, open: map[string]*opened{},
 		kicked: make(chan struct{}, 1), ended: make(chan ended)}
 	if h.log == nil {
@@ -92,22 +92,22 @@ func Open(cfg Config) (*Host, error) {
 	return h, nil
 }
 
-// Secret is 32 random bytes that are drawn once and kept under a name.
+// Secret returns 32 random bytes, which are drawn once and kept under a name.
 func (h *Host) Secret(name string) ([]byte, error) {
 	return h.store.Secret(name, coordinator.NewSecret)
 }
 
-// Owns reports whether the host is sure to hold the fleet's lease.
+// Owns reports whether the host certainly still holds the fleet's lease.
 func (h *Host) Owns() bool { return h.store.Holds() }
 
-// Reached keeps how devices reach the server, for invitations.
+// Reached stores how devices reach the server, for invitations.
 func (h *Host) Reached(token string) error { return h.store.Reached(token) }
 
-// Fleet opens the operator's hand on devices, jobs and operators; the caller closes it.
+// Fleet opens the operators' view of devices, jobs and operators; the caller closes it.
 func (h *Host) Fleet() (*store.Fleet, error) { return store.OpenFleet(h.cfg.Dir) }
 
-// Budget sets what a pool may spend in all jobs together, from now on; epsilon 0:
-// no more than each job by itself.
+// Budget sets what a pool may spend in all jobs together, from now on. With epsilon 0 only the
+// jobs' own budgets hold.
 func (h *Host) Budget(epsilon, delta float64) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,7 +121,8 @@ func (h *Host) Budget(epsilon, delta float64) error {
 	return err
 }
 
-// Totals are what each pool's jobs spent together, and the budget: epsilon 0 is none.
+// Totals returns what each pool's jobs spent together, and the fleet's budget; epsilon 0 means that
+// there is none.
 func (h *Host) Totals() (totals []Total, epsilon, delta float64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -129,7 +130,7 @@ func (h *Host) Totals() (totals []Total, epsilon, delta float64, err error) {
 	return totals, h.spent.Epsilon, h.spent.Delta, err
 }
 
-// Kick has what operators want followed at once: of jobs, and of devices.
+// Kick makes the host look at once at what operators want.
 func (h *Host) Kick() {
 	select {
 	case h.kicked <- struct{}{}:
@@ -137,7 +138,7 @@ func (h *Host) Kick() {
 	}
 }
 
-// Status of a job that is open.
+// Status returns the status of a job that is open.
 func (h *Host) Status(name string) (monitor.Status, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -148,7 +149,7 @@ func (h *Host) Status(name string) (monitor.Status, bool) {
 	return s.c.Status(), true
 }
 
-// State is what has become of a job, as of the last look at the store; "" where there is none.
+// State is the state of a job, as of the last look at the store; "" if there is no such job.
 func (h *Host) State(name string) store.State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -164,8 +165,8 @@ func (h *Host) wakeAll(pool string) {
 	}
 }
 
-// Run follows what operators want until ctx is done, and ends when all jobs have. What
-// fails of one job is noted with it; an error is the fleet's store's.
+// Run does what operators want until ctx is done, and returns when all jobs have ended. The failure
+// of a job is recorded with the job; the returned error is the fleet's store's.
 func (h *Host) Run(ctx context.Context) error {
 	jobs, stop := context.WithCancel(ctx)
 	tick := time.NewTicker(h.cfg.Every)
@@ -206,7 +207,7 @@ func (h *Host) Run(ctx context.Context) error {
 	return err
 }
 
-// Close closes all jobs and the fleet's store, after Run.
+// Close closes all jobs and the fleet's store. Call it after Run.
 func (h *Host) Close() error {
 	var err error
 	for _, name := range sortedKeys(h.open) {
@@ -290,7 +291,7 @@ func (h *Host) follow(ctx context.Context, wg *sync.WaitGroup) error {
 		}
 	}
 	for _, j := range waiting {
-		if active < h.cfg.Most {
+		if active < h.cfg.MaxOpen {
 			active++
 			if err := errors.Join(h.shut(j.Name), h.say(j, store.StateRunning, "")); err != nil { // it may have failed before
 				return err
@@ -330,7 +331,7 @@ func (h *Host) say(j store.Hosted, state store.State, reason string) error {
 	if j.State == state && j.Reason == reason {
 		return nil
 	}
-	return h.store.NoteState(j.Name, state, reason)
+	return h.store.SetState(j.Name, state, reason)
 }
 
 // note keeps how a job ended.
@@ -339,7 +340,7 @@ func (h *Host) note(e ended) error {
 	if e.cut {
 		return nil
 	}
-	if errors.Is(e.err, store.ErrFenced) || errors.Is(e.err, store.ErrAway) {
+	if errors.Is(e.err, store.ErrFenced) || errors.Is(e.err, store.ErrUnreachable) {
 		return e.err // nothing is wrong with the job
 	}
 	state, reason := store.StateFinished, "its rounds are made"
@@ -353,7 +354,7 @@ func (h *Host) note(e ended) error {
 		state, reason = store.StateFailed, e.err.Error()
 	}
 	h.log.Info("job over", "job", e.name, "state", state, "reason", reason)
-	return h.store.NoteState(e.name, state, reason)
+	return h.store.SetState(e.name, state, reason)
 }
 
 // start opens a job and runs it.

@@ -89,7 +89,7 @@ func openWith(t *testing.T, dir string, most int, between func(coordinator.Host)
 	base := tiny.Base(t, 8, 1, 8)
 	var err error
 	w.h, err = jobs.Open(jobs.Config{
-		Dir: dir, Most: most, Every: 10 * time.Millisecond,
+		Dir: dir, MaxOpen: most, Every: 10 * time.Millisecond,
 		Open: func(j store.Hosted, dir string, host coordinator.Host) (*coordinator.Coordinator, error) {
 			if w.host != nil {
 				host = w.host(host)
@@ -444,7 +444,7 @@ func TestFleetBudgetPausesAll(t *testing.T) {
 	end := p.join(t, "one", w.token("one"))
 	w.becomes("one", store.StateFinished)
 	end()
-	events, floor := w.h.Events(store.EveryPool)
+	events, floor := w.h.Events(store.DefaultPool)
 	five, _, err := jobs.Compose(append(slices.Clone(events), events[0]), delta, floor)
 	ok(t, err)
 	six, _, err := jobs.Compose(append(slices.Clone(events), events[0], events[1]), delta, floor)
@@ -497,8 +497,8 @@ func TestSteering(t *testing.T) {
 			name string
 			want store.Want
 			err  error
-		}{{"first", store.WantPause, store.ErrAsked}, {"first", store.WantRun, store.ErrAsked}, {"high", store.WantArchive, store.ErrAsked},
-			{"none", store.WantStop, store.ErrUnknown}, {"high", "delete", store.ErrAsked}} {
+		}{{"first", store.WantPause, store.ErrRequest}, {"first", store.WantRun, store.ErrRequest}, {"high", store.WantArchive, store.ErrRequest},
+			{"none", store.WantStop, store.ErrUnknown}, {"high", "delete", store.ErrRequest}} {
 			if err := f.Steer(bad.name, bad.want, ""); !errors.Is(err, bad.err) {
 				t.Errorf("%s of %s: %v", bad.want, bad.name, err)
 			}
@@ -507,7 +507,7 @@ func TestSteering(t *testing.T) {
 			if bad.File == nil {
 				bad.File = []byte("name: x")
 			}
-			if err := f.Submit(bad); !errors.Is(err, store.ErrAsked) {
+			if err := f.Submit(bad); !errors.Is(err, store.ErrRequest) {
 				t.Errorf("submitted %q: %v", bad.Name, err)
 			}
 		}

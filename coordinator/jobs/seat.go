@@ -74,7 +74,7 @@ func (s *seat) Declined(round uint64, by map[[32]byte]uint16) error {
 }
 
 func (s *seat) Excluded() (map[[32]byte]string, error) {
-	return s.h.store.Out(time.Unix(1, 0)) // before anybody was seen but those forgotten; each job knows who was absent of it
+	return s.h.store.NotDrawn(time.Unix(1, 0)) // before anybody was seen but those forgotten; each job knows who was absent of it
 }
 
 func (s *seat) Turn(ready bool, next coordinator.Price) (mine bool, why string, err error) {
@@ -100,7 +100,7 @@ func (s *seat) Turn(ready bool, next coordinator.Price) (mine bool, why string, 
 	return false, why, nil
 }
 
-// unaffordable says why the fleet cannot pay for one more round, "" where it can.
+// unaffordable says why the fleet cannot pay for one more round, "" if it can.
 func (s *seat) unaffordable(next coordinator.Price) (string, error) {
 	h := s.h
 	next.Event.Round = 1 // whichever: it costs the same

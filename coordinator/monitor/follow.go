@@ -5,7 +5,7 @@ package monitor
 type Overview struct {
 	Status Status `json:"progress"`
 	// StateLeft is the time until the running state closes, in milliseconds; 0
-	// where nothing is waited for.
+	// if nothing is waited for.
 	StateLeft int64 `json:"state_left_ms"`
 	// Cohort has a character for each drawn device, in no order that means
 	// anything: its standing, see the Standing constants.
@@ -27,7 +27,7 @@ const (
 
 const maxWatchers = 16
 
-// News is what a dashboard lacks.
+// News is what a dashboard does not have yet.
 type News struct {
 	Overview Overview
 	Rounds   []RoundRecord // those that are new or have changed since the last News; a record is known by its Round
@@ -40,8 +40,8 @@ type Follower struct {
 	rounds, lines int // how far it has been told
 }
 
-// Follow begins to follow the job; nil where 16 do so already: each costs the coordinator
-// a walk over the cohort. Close ends it.
+// Follow starts following the job; nil if 16 do so already, since each costs the coordinator a walk
+// over the cohort. Close ends it.
 func (m *Monitor) Follow() *Follower {
 	if m.watchers.Add(1) > maxWatchers {
 		m.watchers.Add(-1)
@@ -50,13 +50,13 @@ func (m *Monitor) Follow() *Follower {
 	return &Follower{m: m}
 }
 
-// Watched reports whether somebody follows: where nobody does an Overview needs no cohort.
+// Watched reports whether anybody follows: if not, an Overview needs no cohort.
 func (m *Monitor) Watched() bool { return m.watchers.Load() > 0 }
 
-// Close ends the following; call it once.
+// Close stops following. Call it once.
 func (f *Follower) Close() { f.m.watchers.Add(-1) }
 
-// News is what has changed, and a channel that is closed when there is more.
+// News returns what has changed, and a channel that is closed when there is more.
 func (f *Follower) News() (News, <-chan struct{}) {
 	m := f.m
 	m.mu.Lock()

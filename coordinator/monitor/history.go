@@ -10,7 +10,7 @@ import (
 	"github.com/starling-fl/starling/evaluate/metric"
 )
 
-// RoundRecord is a round that is over.
+// RoundRecord is a finished round.
 type RoundRecord struct {
 	RoundID
 	Turnout
@@ -30,7 +30,7 @@ type RoundRecord struct {
 	soFar Parts // since the job began, when the round ended
 }
 
-// History is where records of rounds outlive the process, a line each.
+// History stores records of rounds beyond the process, one line each.
 type History interface {
 	// Remember keeps a line about a round, in place of an earlier one.
 	Remember(round uint64, line []byte) error
@@ -41,7 +41,7 @@ type History interface {
 // maxRecords is how many records are shown, and remembered.
 const maxRecords = store.MaxHistory
 
-// Recall takes in what earlier processes remembered, and remembers there from now on.
+// Recall loads what earlier processes stored, and stores there from now on.
 func (m *Monitor) Recall(h History) error {
 	m.history = h
 	lines, err := h.History()
@@ -76,8 +76,8 @@ func (m *Monitor) keep(rec RoundRecord) {
 	m.rounds, m.stamps = append(m.rounds, rec), append(m.stamps, m.made)
 }
 
-// Ended takes in a round that is over, to which it adds the bytes that crossed the sockets
-// since the last one: these it returns.
+// Ended records a finished round, adds the bytes that crossed the sockets since the last one to it,
+// and returns them.
 func (m *Monitor) Ended(rec RoundRecord) Traffic {
 	now := m.meter.parts()
 	m.tell(func() {
@@ -93,7 +93,7 @@ func (m *Monitor) Ended(rec RoundRecord) Traffic {
 	return rec.Traffic
 }
 
-// Fleet is what devices said of released adapters, oldest first.
+// Fleet returns what devices reported about released adapters, oldest first.
 func (m *Monitor) Fleet() (said []metric.Fleet) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,7 +105,7 @@ func (m *Monitor) Fleet() (said []metric.Fleet) {
 	return said
 }
 
-// Measure notes a version's accuracy beside its round.
+// Measure adds a version's accuracy to its round's record.
 func (m *Monitor) Measure(version int, accuracy []metric.RankAccuracy) {
 	var changed []RoundRecord
 	m.tell(func() {

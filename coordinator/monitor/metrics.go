@@ -31,7 +31,7 @@ type Metrics struct {
 	all []prometheus.Collector
 }
 
-// Outcomes of a round, as its histogram has them.
+// Outcomes of a round, as labels of its histogram.
 const (
 	OutcomeReleased  = "released"
 	OutcomeCharged   = "charged" // paid for without a release
@@ -109,13 +109,13 @@ func newMetrics() *Metrics {
 	return m
 }
 
-// State takes in how long the cohort's slowest shard was in a state of a round.
+// State records how long the cohort's slowest shard was in a state of a round.
 func (m *Metrics) State(s round.State, took time.Duration) {
 	m.states.WithLabelValues(s.String()).Observe(took.Seconds())
 }
 
-// Answers takes in after what time of a state devices answered it, and how many that were
-// there did not.
+// Answers records how long after the beginning of a state devices answered it, and how many that
+// were there did not.
 func (m *Metrics) Answers(s round.State, after []time.Duration, silent int) {
 	for _, t := range after {
 		m.answers.WithLabelValues(s.String()).Observe(t.Seconds())
@@ -123,7 +123,7 @@ func (m *Metrics) Answers(s round.State, after []time.Duration, silent int) {
 	m.silent.WithLabelValues(s.String()).Add(float64(silent))
 }
 
-// RoundOver takes in a round that has ended, of so many devices and bytes.
+// RoundOver records a finished round, with the number of its devices and its bytes.
 func (m *Metrics) RoundOver(outcome string, took time.Duration, devices int, of Traffic) {
 	m.rounds.WithLabelValues(outcome).Observe(took.Seconds())
 	if n := float64(devices); n > 0 {
@@ -132,8 +132,8 @@ func (m *Metrics) RoundOver(outcome string, took time.Duration, devices int, of 
 	}
 }
 
-// Collectors are all figures of the job; budget is what its rounds may spend, nil where no
-// epsilon holds.
+// Collectors returns all figures of the job. budget is what its rounds may spend, nil if no epsilon
+// holds.
 func (m *Monitor) Collectors(budget *dp.Budget) []prometheus.Collector {
 	return append([]prometheus.Collector{asked{m, budget}}, m.metrics.all...)
 }

@@ -1,12 +1,12 @@
-// Package monitor is what a job shows of itself: where it stands, what has crossed its
-// sockets, the rounds that are over, the lines of its log, and figures for Prometheus.
+// Package monitor holds what a job shows of itself: its status, the bytes that crossed its sockets,
+// finished rounds, lines of its log, and figures for Prometheus. A coordinator writes into a
+// [Monitor]; its operator's pages, progress and metrics read it.
 //
-// A coordinator writes, its operator's pages, progress and metrics read. There is one type
-// of a job's status, of a round that is over and of bytes by what they were for: a figure
-// is added in one place and copied in none.
+// There is one type of a job's status, of a finished round and of bytes by purpose, so that a
+// figure is added in one place and copied nowhere.
 //
-// What is shown is counts, states and what has been released, never an update or anything
-// of one device. [PublicStatus] is the part that everybody may see.
+// It shows counts, states and what has been released, never an update or anything about one device.
+// [PublicStatus] is the part that everybody may see.
 package monitor
 
 import (
@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Monitor shows one job. Its methods are safe from any goroutine; Recall, Publish, Ended
-// and Measure are called by the one that runs the job.
+// Monitor shows one job. Its methods are safe for concurrent use, except that only the goroutine
+// that runs the job may call Recall, Publish, Ended and Measure.
 type Monitor struct {
 	meter    Meter
 	metrics  *Metrics
@@ -40,7 +40,7 @@ type Monitor struct {
 	changed chan struct{} // by mu: closed at the next change
 }
 
-// New makes a monitor of a job that logs to a handler, or nowhere where that is nil.
+// New returns the monitor of a job that logs to the handler, or nowhere if that is nil.
 func New(to slog.Handler) *Monitor {
 	if to == nil {
 		to = slog.DiscardHandler
@@ -50,18 +50,18 @@ func New(to slog.Handler) *Monitor {
 	return m
 }
 
-// Log hands lines on to the handler that New was given, and keeps the last of them.
+// Log passes lines on to the handler that New was given, and keeps the last of them.
 func (m *Monitor) Log() *slog.Logger { return m.log }
 
-// Meter is where the bytes of sockets are counted.
+// Meter counts the bytes of sockets.
 func (m *Monitor) Meter() *Meter { return &m.meter }
 
 // Metrics are what a coordinator counts.
 func (m *Monitor) Metrics() *Metrics { return m.metrics }
 
-// Publish makes a job's status and result visible, with the bytes so far, and returns the
-// status. devices is how many answered the first turn of a round, over all rounds of this
-// run. settled says that no round is under way; of the cohort see [Monitor.Watched].
+// Publish makes a job's status and result visible, with the bytes so far, and returns the status.
+// devices is the number of devices that answered the first turn of a round, over all rounds of this
+// run. settled says that no round is under way. v needs a cohort only if Monitor.Watched.
 func (m *Monitor) Publish(v Overview, r Result, devices int, settled bool) Status {
 	run := m.meter.parts()
 	m.tell(func() {
@@ -84,38 +84,37 @@ func (m *Monitor) tell(change func()) {
 	m.changed = make(chan struct{})
 }
 
-// Status is where the job stands, for the operator.
+// Status is the state of the job, for the operator.
 func (m *Monitor) Status() Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.view.Status
 }
 
-// PublicStatus is what everybody may see of it: where the job stood when its last
-// round was over. In a round it says only that there is one, and time comes in whole
-// minutes: how long a turn takes shows a slow device.
+// PublicStatus is the part of the status that everybody may see, as it was when the last round
+// ended. During a round it says only that there is one, and times are whole minutes, since the
+// duration of a turn shows a slow device.
 func (m *Monitor) PublicStatus() PublicStatus {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.public
 }
 
-// Result is what the job has come to so far.
+// Result is what the job has achieved so far.
 func (m *Monitor) Result() Result {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.result
 }
 
-// Rounds are those that are over, the last 2000, those of earlier processes
-// included.
+// Rounds lists the last 2000 finished rounds, including those of earlier processes.
 func (m *Monitor) Rounds() []RoundRecord {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.rounds)
 }
 
-// LastEnded is when the last round was over; the zero time before the first.
+// LastEnded is when the last round ended; the zero time before the first.
 func (m *Monitor) LastEnded() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()

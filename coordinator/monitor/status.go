@@ -8,7 +8,7 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// The states of a Status beside those of a round.
+// The states of a Status in addition to those of a round.
 const (
 	StateWaiting   = "waiting"   // for enough devices to enrol
 	StateCommitted = "committed" // a round is over, its checkpoint is released
@@ -18,9 +18,8 @@ const (
 	StateRunning   = "running"   // a round is under way: all that is public of it
 )
 
-// Status is where a job stands. It is the one type of it: progress reports, the
-// dashboard, round records and results are made of its parts, so that a figure is
-// added in one place and copied in none. JSON is flat.
+// Status is the state of a job. Progress reports, the dashboard, round records and results are made
+// of its parts, so that a figure is added in one place and copied nowhere. Its JSON is flat.
 type Status struct {
 	PublicStatus
 	Enrolled  int `json:"enrolled"`
@@ -31,7 +30,7 @@ type Status struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// PublicStatus is the part that everybody may see: nothing of it counts devices.
+// PublicStatus is the part of Status that everybody may see: nothing in it counts devices.
 type PublicStatus struct {
 	Job     string   `json:"job"`
 	Labels  []string `json:"labels"`
@@ -55,7 +54,7 @@ func (p PublicStatus) after(was PublicStatus, settled bool) PublicStatus {
 	return p
 }
 
-// RoundID says which round is being made, or was, and what has been made.
+// RoundID identifies a round, and what has been released by then.
 type RoundID struct {
 	// Round is the round's number, the one on the wire, in the journal, the ledger and
 	// the metrics: it counts abandoned rounds, too, and is never reused. 0: none yet.
@@ -75,8 +74,8 @@ type Turnout struct {
 	Departures
 }
 
-// Departures are those of Dropped who did not just fall silent, lose their connection or
-// have their shard fail. They are told when the round is over.
+// Departures counts, of the Dropped devices, those that did not just fall silent, lose their
+// connection or have their shard fail. They are counted when the round is over.
 type Departures struct {
 	Declined int `json:"declined,omitempty"` // a limit of their owners' kept them out
 	Stopped  int `json:"stopped,omitempty"`  // said that they cannot go on, or will not
@@ -91,7 +90,7 @@ type Measured struct {
 	ValidationVersion int                   `json:"validation_version,omitempty"`
 }
 
-// Result is what a job came to.
+// Result is what a job has achieved.
 type Result struct {
 	Rounds     int                   `json:"rounds"`    // committed
 	Abandoned  int                   `json:"abandoned"` // rounds of this run that released nothing

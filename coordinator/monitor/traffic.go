@@ -2,7 +2,7 @@ package monitor
 
 import "sync/atomic"
 
-// A Part is what bytes cross a socket for.
+// A Part is a purpose for which bytes cross a socket.
 type Part int
 
 // The parts. What a device fetches once stands first.
@@ -18,28 +18,32 @@ const (
 	parts
 )
 
-// Once reports whether a device fetches it once and not in every round.
+// Once reports whether a device fetches the part once, and not in every round.
 func (p Part) Once() bool { return p >= PartPage && p <= PartModel }
 
-// Meter counts what crosses the sockets, and is told by whoever serves them. Its
-// methods are safe from any goroutine.
+// Meter counts the bytes that cross the sockets, reported by whoever serves them. Its methods are
+// safe for concurrent use.
 type Meter struct {
 	up, down, refused atomic.Int64
 	of                [parts]struct{ up, down atomic.Int64 }
 }
 
-// Up counts bytes received, Down bytes sent.
-func (m *Meter) Up(n int)   { m.up.Add(int64(n)) }
+// Up counts bytes received.
+func (m *Meter) Up(n int) { m.up.Add(int64(n)) }
+
+// Down counts bytes sent.
 func (m *Meter) Down(n int) { m.down.Add(int64(n)) }
 
-// For says that of the bytes counted so many were for a part.
+// For records what part of the counted bytes was for.
 func (m *Meter) For(p Part, up, down int64) {
 	m.of[p].up.Add(up)
 	m.of[p].down.Add(down)
 }
 
-// Refuse counts a connection or a session that was refused, Refused is how many were.
-func (m *Meter) Refuse()        { m.refused.Add(1) }
+// Refuse counts a connection or a session that was refused.
+func (m *Meter) Refuse() { m.refused.Add(1) }
+
+// Refused is the number of connections and sessions that were refused.
 func (m *Meter) Refused() int64 { return m.refused.Load() }
 
 // parts are the figures so far; what no part was told for is Rest.
@@ -65,8 +69,8 @@ type Bytes struct {
 	Down int64 `json:"down"`
 }
 
-// Parts is what Traffic was for. What a device fetches is counted with the HTTP and
-// TLS around it, messages are by themselves; Rest is what is neither.
+// Parts divides Traffic by purpose. What a device fetches is counted with the HTTP and TLS around
+// it, messages by themselves; Rest is everything else.
 type Parts struct {
 	Page     Bytes `json:"page"`     // once: what the job is, and a browser's pages and client
 	Base     Bytes `json:"base"`     // once a device: the base's weights
@@ -94,7 +98,7 @@ func (p Parts) plus(q Parts) Parts {
 	return p
 }
 
-// Sum is all of it, Once what a device fetches once.
+// Sum is the sum of all parts.
 func (p Parts) Sum() (all Bytes) {
 	for _, b := range p.each() {
 		all.Up, all.Down = all.Up+b.Up, all.Down+b.Down
@@ -109,6 +113,7 @@ func (p Parts) traffic() Traffic {
 	return Traffic{BytesUp: all.Up, BytesDown: all.Down}
 }
 
+// Once is the sum of the parts that a device fetches once.
 func (p Parts) Once() Bytes {
 	return Parts{Page: p.Page, Base: p.Base, Programs: p.Programs, Model: p.Model}.Sum()
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Serving is how a NATS server in this process serves, for a program that links one.
+// Serving configures a NATS server in this process, for a program that links one.
 type Serving struct {
 	Listen     string      // host:port; empty: nobody but this process reaches it
 	TLS        *tls.Config // nil: in the clear
@@ -18,18 +18,18 @@ type Serving struct {
 	Log        *slog.Logger
 }
 
-// User is somebody whom a server knows, and the subjects that they may use; nil: all of them.
+// User is an account of the server, and the subjects that it may use; nil means all of them.
 type User struct {
 	Name, Password     string
 	Publish, Subscribe []string
 }
 
-// Server is one in this process.
+// Server is a NATS server in this process.
 type Server interface {
 	nats.InProcessConnProvider
-	Addr() net.Addr // where it listens; nil where it does not
+	Addr() net.Addr // where it listens; nil if it does not
 	Close()
 }
 
-// Start starts one.
+// Start starts a server.
 type Start func(Serving) (Server, error)

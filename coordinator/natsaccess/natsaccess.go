@@ -1,5 +1,5 @@
-// Package natsaccess is how programs show NATS servers who they are, and know the servers by:
-// what gateways, owners and a simulation's workers have in common.
+// Package natsaccess configures how programs authenticate to NATS servers, and verify them: what
+// gateways, owners and a simulation's workers have in common.
 package natsaccess
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Access is files' paths, each empty where there is none.
+// Access holds the credentials of a client. Each path is empty if it is not used.
 type Access struct {
 	Credentials string // a JWT and its key (.creds)
 	CA          string // the authorities of the servers' certificates (PEM); empty: the system's
@@ -23,7 +23,7 @@ type Access struct {
 	Within Server // one in this process, to be reached without a network; nil: there is none
 }
 
-// Flags adds the flags that fill it.
+// Flags adds the flags that set it.
 func (a *Access) Flags(fl *pflag.FlagSet) {
 	fl.StringVar(&a.Credentials, "nats-creds", "", "file with NATS credentials (.creds)")
 	fl.StringVar(&a.CA, "nats-ca", "", "file with the authorities (PEM) of the NATS servers' certificates (default: the system's)")
@@ -32,7 +32,7 @@ func (a *Access) Flags(fl *pflag.FlagSet) {
 	fl.StringVar(&a.Pin, "nats-pin", "", "SHA-256 (hex) of the NATS server's certificate, whatever authority signed it: what starling serve --nats-listen writes for a gateway")
 }
 
-// Options are those that a connection needs for it.
+// Options returns the NATS options for a connection.
 func (a Access) Options() (options []nats.Option, err error) {
 	if (a.Cert == "") != (a.Key == "") {
 		return nil, errors.New("a client certificate needs its key, and a key its certificate")

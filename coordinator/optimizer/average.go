@@ -8,11 +8,10 @@ import (
 	"github.com/starling-fl/starling/job"
 )
 
-// Average is the mean of the last rounds' parameters (Polyak and Juditsky 1992), which is
-// what is released of a job that asks for it: the noise of its rounds averages out, and the
-// rounds themselves go on from the parameters as they are. It sees only what was released
-// before: it is post-processing and costs no privacy. It keeps one vector, of the rounds
-// from the last server.average on. It is not safe for concurrent use.
+// Average is the mean of the last rounds' parameters (Polyak and Juditsky 1992), which a job may
+// release in place of the last ones: the noise of its rounds averages out, while the rounds
+// themselves continue from the parameters as they are. It sees only what was released before, so it
+// is post-processing and costs no privacy. It keeps one vector. It is not safe for concurrent use.
 type Average struct {
 	after uint64 // the first rounds, which are not in it
 	n     int
@@ -20,7 +19,7 @@ type Average struct {
 	mean  []float32
 }
 
-// NewAverage is that of a job of so many rounds, over n parameters.
+// NewAverage returns the average for a job of the given number of rounds, over n parameters.
 func NewAverage(cfg job.Server, rounds, n int) *Average {
 	a := &Average{after: math.MaxUint64, n: n} // of a job that asks for none
 	if cfg.Average > 1 {
@@ -29,7 +28,7 @@ func NewAverage(cfg job.Server, rounds, n int) *Average {
 	return a
 }
 
-// Add takes the parameters after a round into the mean, if it is one of the last.
+// Add adds the parameters after a round to the mean, if the round is one of the last.
 func (a *Average) Add(round uint64, x []float32) error {
 	if len(x) != a.n {
 		return fmt.Errorf("optimizer: %d parameters in a mean of %d", len(x), a.n)
@@ -49,8 +48,8 @@ func (a *Average) Add(round uint64, x []float32) error {
 	return nil
 }
 
-// Mean is that of the last rounds, which the caller must not change; nil before the second
-// of them: the parameters themselves.
+// Mean returns the mean, which the caller must not change; nil before the second of the last
+// rounds, when it is the parameters themselves.
 func (a *Average) Mean() []float32 {
 	if a.count < 2 {
 		return nil
@@ -58,8 +57,8 @@ func (a *Average) Mean() []float32 {
 	return a.mean
 }
 
-// State returns the mean for the checkpoint: nothing where there is none, else the number
-// of its rounds, and itself as little-endian float32.
+// State returns the mean for the checkpoint: nothing if there is none yet, else the number of its
+// rounds and the mean as little-endian float32.
 func (a *Average) State() []byte {
 	if a.count == 0 {
 		return nil
@@ -71,7 +70,7 @@ func (a *Average) State() []byte {
 	return b
 }
 
-// Restore takes what State returned.
+// Restore continues from what State returned.
 func (a *Average) Restore(b []byte) error {
 	if len(b) == 0 {
 		a.count, a.mean = 0, nil

@@ -27,7 +27,7 @@ var ErrState = errors.New("optimizer: state does not fit")
 type Optimizer struct {
 	cfg  job.Server
 	n    int
-	m, v []float32 // first and second moment; nil where the optimizer has none
+	m, v []float32 // first and second moment; nil if the optimizer has none
 }
 
 // New returns the optimizer that a job names, over n parameters.
@@ -114,7 +114,7 @@ func (o *Optimizer) second(v, square float64) float64 {
 	return o.cfg.Beta2*v + (1-o.cfg.Beta2)*square
 }
 
-// Size is the length of State.
+// Size is the length of what State returns.
 func (o *Optimizer) Size() int { return 4 * (len(o.m) + len(o.v)) }
 
 // State returns the moments for the checkpoint: little-endian float32, first
@@ -129,7 +129,7 @@ func (o *Optimizer) State() []byte {
 	return b
 }
 
-// Restore takes what State returned.
+// Restore continues from what State returned.
 func (o *Optimizer) Restore(b []byte) error {
 	if want := o.Size(); len(b) != want {
 		return fmt.Errorf("%w: %d bytes, %s over %d parameters has %d", ErrState, len(b), o.cfg.Optimizer, o.n, want)

@@ -2,7 +2,7 @@ package round
 
 import "time"
 
-// Whole stands for the cohort where an event or an effect names a shard.
+// Whole is the shard number that stands for the whole cohort in an event or an effect.
 const Whole = -1
 
 // Event is what happened. The set is closed.
@@ -17,17 +17,16 @@ type (
 		Device Device
 		Turn   State
 	}
-	// Lost says a device is gone: nothing waits for it. It may come back as long as it
-	// has missed no turn.
+	// Lost reports that a device is disconnected: nothing waits for it. It may come back as long as
+	// it has missed no turn.
 	Lost struct{ Device Device }
-	// Expelled says a device was thrown out, or left: nothing waits for it, nothing
-	// more is taken from it, and it does not come back. What it has answered stays.
+	// Expelled reports that a device was thrown out, or left for good: nothing waits for it,
+	// nothing more is taken from it, and it does not come back. What it has answered counts.
 	Expelled struct{ Device Device }
-	// Back says a lost device is connected again.
+	// Back reports that a lost device is connected again.
 	Back struct{ Device Device }
-	// Deadline says that the timeout of a state has passed for a shard, or for the
-	// Whole cohort before there are shards; one of another state is stale and
-	// ignored.
+	// Deadline reports that the timeout of a state has passed for a shard, or for the Whole cohort
+	// before there are shards. The deadline of another state is stale and ignored.
 	Deadline struct {
 		Shard int
 		State State
@@ -40,7 +39,7 @@ type (
 	}
 	// Stored answers PersistSurvivors with its shard, PersistIntent with Whole.
 	Stored struct{ Shard int }
-	// ShardFailed says that a shard cannot be used, found outside the machine.
+	// ShardFailed reports that a shard cannot be used, which was found outside of the machine.
 	ShardFailed struct {
 		Shard  int
 		Reason string
@@ -49,7 +48,7 @@ type (
 	Released struct{}
 	// ReleaseFailed answers Release: nothing was released, the round was charged.
 	ReleaseFailed struct{ Reason string }
-	// Abort ends the round from outside: the coordinator is stopping.
+	// Abort ends the round from outside, because the coordinator is stopping.
 	Abort struct{ Reason string }
 )
 
@@ -70,9 +69,9 @@ func (Abort) event()         {}
 type Effect interface{ effect() }
 
 type (
-	// Await arms the deadline of a shard's state, or of the Whole cohort's; that of
-	// its state before is void. Of the same state again, the earlier counts: the
-	// round hurries.
+	// Await arms the deadline of a shard's state, or of the Whole cohort's, and cancels that of its
+	// previous state. Two deadlines of one state are armed if the round hurries: the earlier one
+	// counts.
 	Await struct {
 		Shard   int
 		State   State
@@ -84,13 +83,13 @@ type (
 	Cut struct{ Devices []Device }
 	// SendRoster sends a shard its roster, U1.
 	SendRoster struct{ Shard int }
-	// DeliverShares sends a shard's members the shares meant for them; U2.
+	// DeliverShares sends the members of a shard the shares meant for them, and U2.
 	DeliverShares struct {
 		Shard   int
 		Members []Device
 	}
-	// PersistSurvivors stores a shard's U3, answered by Stored, now or later: the
-	// other shards go on meanwhile.
+	// PersistSurvivors stores a shard's U3. It is answered by Stored, now or later: meanwhile the
+	// other shards continue.
 	PersistSurvivors struct {
 		Shard   int
 		Members []Device
@@ -100,9 +99,8 @@ type (
 		Shard   int
 		Members []Device
 	}
-	// PersistIntent stores that unmasking begins, answered by Stored: once a round,
-	// before the first shard's signatures. From then on the round is committed or
-	// charged.
+	// PersistIntent stores that unmasking begins. It is answered by Stored, once a round, before
+	// the first shard's signatures are sent. From then on the round is committed or charged.
 	PersistIntent struct{}
 	// SendSignatures sends a shard the signatures over its survivors; U4.
 	SendSignatures struct {

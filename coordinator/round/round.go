@@ -1,42 +1,53 @@
 // Package round is one round of federated training as a pure state machine.
 //
-// It decides who is waited for, when a state closes, which shards live on, and
-// what must be on disk before anything is said. It never sees a tensor, a
-// clock, a socket or a key: the coordinator feeds it events and carries out the
-// effects that Take returns, in their order. The turns are those of Bonawitz et
-// al. (CCS 2017, figure 4) with a gathering state before them and a releasing
-// state after them.
+// It decides who is waited for, when a state closes, which shards survive, and what must be on disk
+// before anything is said. It never sees a tensor, a clock, a socket or a key. Like raft's Node it
+// is driven from outside: the coordinator passes each [Event] to [Machine.Take] and carries out the
+// returned [Effect] values in their order, some of which are answered by another event:
 //
-// Rules the machine holds, whatever the events:
+//	m, err := round.New(cfg)
+//	...
+//	effects := m.Take(round.Start{})
+//	for _, e := range effects {
+//		switch e := e.(type) {
+//		case round.Await: // arm a timer, which later yields round.Deadline
+//		case round.PersistIntent: // write to disk, then m.Take(round.Stored{Shard: round.Whole})
+//		}
+//	}
 //
-//   - Every state has a deadline and never waits for one device: it closes at its
-//     deadline or when every device in it is settled (has answered, or is lost),
-//     never at a count of devices.
-//   - Until the cohort is cut it goes from state to state as one and needs a
-//     quorum. From then on each shard advances on its own and needs its threshold;
-//     no shard waits for another but in Releasing, which begins when every shard
-//     has revealed or failed. Once enough shards have revealed, the others have a
-//     grace in each state that is left to them, so that a slow device costs itself
-//     and neither its shard nor the round.
-//   - U1 contains U2 contains U3 contains U4: a device that misses a turn is out
-//     for the rest of the round.
+// The turns are those of Bonawitz et al. (CCS 2017, figure 4), with a gathering state before them
+// and a releasing state after them.
+//
+// Rules that hold whatever the events:
+//
+//   - Every state has a deadline and never waits for a single device: it closes at its
+//     deadline, or when every device in it has answered or is lost, never at a number
+//     of devices.
+//   - Until the cohort is cut into shards it moves from state to state as a whole and
+//     needs a quorum. From then on each shard advances on its own and needs its
+//     threshold; no shard waits for another, except in Releasing, which begins when
+//     every shard has revealed or failed. Once enough shards have revealed, the others
+//     get a grace period for each of their remaining states, so that a slow device
+//     harms itself and neither its shard nor the round.
+//   - U1 contains U2 contains U3 contains U4: a device that misses a turn is out for
+//     the rest of the round.
 //   - A shard's survivor set is stored before it is announced.
-//   - The intent to unmask is stored once, before the first message of any shard
-//     that lets anyone unmask. Before it, a round may be abandoned and costs no
-//     privacy budget; after it, the round is released or charged. What it costs is
-//     fixed before it starts: noise and denominator do not depend on how many
-//     shards are released, so no shard that fails, early or late, changes the cost.
+//   - The intent to unmask is stored once, before the first message of any shard that
+//     lets anyone unmask. Before it, a round may be abandoned and costs no privacy
+//     budget; after it, the round is released or charged. The cost is fixed before the
+//     round starts: noise and denominator do not depend on how many shards are
+//     released, so a failing shard never changes the cost.
 //   - A cohort drawn below the floor goes straight to releasing: noise only.
-//   - Where coins drew the cohort (Config.Drawn) the draw is the intent: no end is
-//     free of charge, and a cohort of which too few are present or send keys is
-//     released as noise only, as if it had been drawn too small. Who is lost behind
-//     Gathering stays lost, and no shard is hurried by others: whether a device is in
-//     the sum depends on itself, on its shard's threshold, and on nobody's slowness.
+//   - If coins drew the cohort (Config.Drawn), the draw is the intent: no end is free
+//     of charge, and a cohort of which too few are present or send keys is released as
+//     noise only, as if it had been drawn too small. A device lost after Gathering
+//     stays lost, and no shard is hurried by others: whether a device is in the sum
+//     depends on itself and on its shard's threshold, and on nobody's slowness.
 //   - A shard below its threshold fails alone.
 //
-// Threat model: devices are hostile and may send any turn at any time, twice or
-// never; such a message yields Reject and changes nothing. The coordinator's own
-// driver is trusted; driver errors (an effect answered out of order) panic.
+// Threat model: devices are hostile and may send any turn at any time, twice or never; such a
+// message yields Reject and changes nothing. The coordinator's own driver is trusted; driver errors
+// (an effect answered out of order) panic.
 package round
 
 import (
@@ -97,14 +108,14 @@ type Config struct {
 	Cohort []Device
 	// Floor is the least cohort that is asked for updates.
 	Floor int
-	// Drawn says that coins chose the cohort, and that the round's cost was stored
-	// with the draw. Were such a round dropped and drawn anew, those who are released
-	// would be likelier to hold whoever made the cohort large enough.
+	// Drawn says that coins chose the cohort, and that the round's cost was stored with the draw.
+	// If such a round could be dropped and drawn again, released cohorts would more often contain
+	// whoever made them large enough.
 	Drawn bool
 	// Limits of Gathering to Unmasking.
 	Limits [Unmasking + 1]Limit
-	// Enough is the fraction of the shards that have not failed, in (0, 1], that must
-	// have revealed before the others are hurried; with 1 none is.
+	// Enough is the fraction of the shards that have not failed, in (0, 1], that must have revealed
+	// before the others are hurried; with 1 none is.
 	Enough float64
 	// Grace is what a state of a shard may still take once the round hurries.
 	Grace time.Duration
@@ -126,7 +137,7 @@ type member struct {
 	group    *group
 }
 
-// gone tells whether a device is missing.
+// gone reports whether a device is missing.
 func (mb *member) gone() bool { return mb.out || mb.lost }
 
 // group is who goes from state to state together: the cohort, then each shard.
@@ -192,7 +203,7 @@ func New(cfg Config) (*Machine, error) {
 	return m, nil
 }
 
-// State is where the round stands: of its shards, the one furthest behind.
+// State is the state of the round: that of the shard which is furthest behind.
 func (m *Machine) State() State {
 	switch {
 	case m.end != 0:
@@ -208,12 +219,13 @@ func (m *Machine) State() State {
 	return Releasing // no shard lives; seen only within Take
 }
 
-// Charged reports whether the round is owed: the intent is stored, or was with the draw.
+// Charged reports whether the round must be paid for: its intent is stored, or was stored with the
+// draw.
 func (m *Machine) Charged() bool { return m.charged || m.cfg.Drawn }
 
-// Counts returns the devices that are still in the round, those that were in it and
-// are out or lost, and those that are because they never were: who has left for good is
-// drawn all the same.
+// Counts returns the number of devices that are still in the round, of those that were in it and
+// are out or lost, and of those that never were in it: a device that has left for good is drawn all
+// the same.
 func (m *Machine) Counts() (in, dropped, absent int) {
 	return len(m.members) - m.gone, m.gone - m.absent, m.absent
 }
@@ -226,16 +238,15 @@ func (m *Machine) Shard(d Device) int {
 	return Whole
 }
 
-// Left tells whether a device is not there to the round's end: it missed a turn, or
-// was lost before its last one, and before its shard failed.
+// Left reports whether a device did not stay to the end of the round: it missed a turn, or was lost
+// before its last turn and before its shard failed.
 func (m *Machine) Left(d Device) bool {
 	mb := m.members[d]
 	return mb != nil && mb.gone() && !mb.excused && !(mb.any && mb.answered == Unmasking)
 }
 
-// Answered is the last turn that a device has answered; Gathering where it has sent
-// none of secure aggregation's. Turns are answered in their order: it has answered
-// all before that one, too.
+// Answered is the last turn that a device has answered; Gathering if it has answered none of secure
+// aggregation's. Turns are answered in order, so it has answered all turns before that one, too.
 func (m *Machine) Answered(d Device) State {
 	if mb := m.members[d]; mb != nil && mb.any {
 		return mb.answered
@@ -243,12 +254,12 @@ func (m *Machine) Answered(d Device) State {
 	return Gathering
 }
 
-// Joined reports whether a device has been in the round at all.
+// Joined reports whether a device has ever been in the round.
 func (m *Machine) Joined(d Device) bool { mb := m.members[d]; return mb != nil && mb.any }
 
-// Missing tells of the group that a device goes with whether its state waits for
-// the device, connected or not, how many it waits for that are not lost, and
-// whether it could do without them: as many have answered as it needs.
+// Missing describes the group (shard or cohort) of a device: whether its state waits for this
+// device, connected or not; for how many that are not lost it waits; and whether as many as needed
+// have answered.
 func (m *Machine) Missing(d Device) (holds bool, open int, enough bool) {
 	mb := m.members[d]
 	if mb == nil || mb.group.failed || !m.waits(mb.group) {
@@ -279,9 +290,8 @@ var refusals = [...]string{"accepted", "not in this round's cohort", "too early"
 
 func (r Refusal) String() string { return refusals[r] }
 
-// Wants tells whether the machine would take the device's answer to a turn, so
-// that the driver hands nothing to the secure aggregation that would be refused
-// afterwards.
+// Wants returns Accepted if the machine would take the device's answer to a turn now, and otherwise
+// why not. The driver asks before it gives a message to secure aggregation.
 func (m *Machine) Wants(d Device, turn State) Refusal {
 	mb := m.members[d]
 	switch {
@@ -301,10 +311,10 @@ func (m *Machine) Wants(d Device, turn State) Refusal {
 	return Accepted
 }
 
-// busy tells whether a group's state has closed and the driver has not answered.
+// busy reports whether a group's state has closed and the driver has not answered.
 func (m *Machine) busy(g *group) bool { return g.storing || g == &m.cohort && m.cutting }
 
-// has tells whether a device has answered its group's present state.
+// has reports whether a device has answered its group's present state.
 func (mb *member) has() bool { return mb.any && mb.answered == mb.group.state }
 
 // set changes what a device is and keeps the counts that say who is waited for,

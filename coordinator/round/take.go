@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Take takes one event and returns what must be done because of it.
+// Take processes one event and returns what must be done because of it.
 func (m *Machine) Take(ev Event) []Effect {
 	if m.end != 0 {
 		if r, ok := ev.(Received); ok {
@@ -24,7 +24,7 @@ func (m *Machine) Take(ev Event) []Effect {
 		if mb == nil || mb.lost {
 			return nil
 		}
-		// Where coins drew the cohort a device that is lost once the round is assigned is
+		// If coins drew the cohort a device that is lost once the round is assigned is
 		// so for good. If it could come back, how long the others' state stays open would
 		// decide whether it is in, and with that one slow device's coin.
 		m.set(mb, func() { mb.lost, mb.expelled = true, m.cfg.Drawn && mb.group.state > Gathering })
@@ -88,12 +88,12 @@ func (m *Machine) group(shard int) *group {
 	return nil
 }
 
-// waits tells whether a group waits for devices.
+// waits reports whether a group waits for devices.
 func (m *Machine) waits(g *group) bool {
 	return m.started && g.state.Waits() && !m.busy(g) && (g != &m.cohort || m.shards == nil)
 }
 
-// releasing tells whether Release was given.
+// releasing reports whether Release was given.
 func (m *Machine) releasing() bool { return m.cohort.state == Releasing && !m.cohort.storing }
 
 func (m *Machine) start() []Effect {
@@ -142,7 +142,7 @@ func (m *Machine) closeIfSettled(g *group) []Effect {
 	return m.closeState(g)
 }
 
-// hopes tells whether somebody who is lost may come back.
+// hopes reports whether somebody who is lost may come back.
 func (m *Machine) hopes(g *group) bool {
 	return slices.ContainsFunc(g.order, func(d Device) bool { mb := m.members[d]; return mb.lost && !mb.expelled && !mb.out })
 }

@@ -63,8 +63,8 @@ func (s *desk) routes() []route {
 	}
 }
 
-// AdminHandler serves operators, for a listener of its own: the dashboard, its
-// endpoints, and the figures, all of which ask for an operator's token.
+// AdminHandler serves operators, for a listener of its own: the dashboard, its endpoints, and the
+// metrics, all of which require an operator's token.
 func (s *Server) AdminHandler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range s.routes() {

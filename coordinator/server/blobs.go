@@ -57,7 +57,7 @@ func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request) {
 // air. Weights are nearly as random as they are large.
 const maxPacked = 2 << 20
 
-// packed is a blob as gzip, made once; nil where a tenth of it would not be saved.
+// packed is a blob as gzip, made once; nil if a tenth of it would not be saved.
 // Only what is fetched once is packed: there are as many of those as the job has
 // ranks and hosts.
 func (s *Server) packed(name [32]byte, data coordinator.Blob) []byte {

@@ -27,7 +27,7 @@ import (
 	"github.com/starling-fl/starling/internal/durable"
 )
 
-// Certificate is what a listener shows of itself: [Pinned], [FromFiles] or [FromACME].
+// Certificate is a listener's certificate: Pinned, FromFiles or FromACME.
 type Certificate struct {
 	get    func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	protos []string
@@ -35,16 +35,16 @@ type Certificate struct {
 	name   string // by which an authority knows the listener; "": its address
 }
 
-// TLS shows it to who dials.
+// TLS returns the configuration of a listener with the certificate.
 func (c *Certificate) TLS() *tls.Config {
 	return &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS13}
 }
 
-// Pin is the SHA-256 by which who dials knows it; nil where authorities say whether it is good.
+// Pin is the SHA-256 by which clients recognise the certificate; nil if authorities vouch for it.
 func (c *Certificate) Pin() []byte { return c.pin }
 
-// Pinned is a self-signed certificate that is kept in dir, made where there is none, and
-// pinned by join tokens: no authority is asked, and none can be tricked.
+// Pinned returns a self-signed certificate that is kept in dir, created if there is none, and
+// pinned by join tokens, so that no authority is involved.
 func Pinned(dir string) (*Certificate, error) {
 	cert, err := pinnedIn(dir)
 	if err != nil {
@@ -58,9 +58,9 @@ func Pinned(dir string) (*Certificate, error) {
 // at the latest.
 const rereadEvery = 10 * time.Second
 
-// FromFiles is a certificate chain and its key, PEM, that somebody else renews: they are
-// read again when they have changed. What cannot be read then goes on as it was, and log
-// says so. Devices ask their system's authorities whether it is good.
+// FromFiles returns a certificate chain and its key, PEM, that somebody else renews: the files are
+// read again when they change. If that fails, the old ones stay in use and log says so. Devices
+// check it with their system's authorities.
 func FromFiles(chain, key string, log *slog.Logger) (*Certificate, error) {
 	f := &fileCertificate{chain: chain, key: key, log: log}
 	if err := f.read(); err != nil {
@@ -125,9 +125,9 @@ func (f *fileCertificate) read() error {
 	return nil
 }
 
-// FromACME is a certificate for host that an authority gives out by ACME (RFC 8555,
-// TLS-ALPN-01: the listener has to be reached at host on port 443) and that is renewed
-// by itself; it is kept below dir. directory is the authority's, empty for Let's Encrypt.
+// FromACME returns a certificate for host that an authority issues by ACME (RFC 8555, TLS-ALPN-01:
+// the listener must be reachable at host on port 443) and that renews itself. It is kept below dir.
+// directory is the authority's, empty for Let's Encrypt.
 func FromACME(dir, host, directory string) *Certificate {
 	m := &autocert.Manager{Prompt: autocert.AcceptTOS, HostPolicy: autocert.HostWhitelist(host), Cache: autocert.DirCache(filepath.Join(dir, "acme"))}
 	if directory != "" {

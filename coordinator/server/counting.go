@@ -70,7 +70,7 @@ func (c *countingConn) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// counting is the counting connection below a server's, nil where there is none.
+// counting is the counting connection below a server's, nil if there is none.
 func counting(conn net.Conn) *countingConn {
 	if t, ok := conn.(*tls.Conn); ok {
 		conn = t.NetConn()

@@ -12,7 +12,7 @@ import (
 
 // What the dashboard asks for beside its stream, and has done.
 
-// FleetPage is the fleet in figures, and some of its devices.
+// FleetPage is a summary of the fleet, and some of its devices.
 type FleetPage struct {
 	store.Summary
 	Found   int            `json:"found"` // devices that were asked for, of which Devices are a page
@@ -26,8 +26,8 @@ const defaultPage = 50
 // strikes or excluded), from and most choose it.
 func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	which := store.Which{Begins: q.Get("begins"), Held: q.Get("held") == "true", Most: defaultPage}
-	for name, at := range map[string]*int{"from": &which.From, "most": &which.Most} {
+	which := store.PageQuery{Prefix: q.Get("begins"), Held: q.Get("held") == "true", Limit: defaultPage}
+	for name, at := range map[string]*int{"from": &which.Offset, "most": &which.Limit} {
 		if text := q.Get(name); text != "" {
 			n, err := strconv.Atoi(text)
 			if err != nil {
@@ -46,7 +46,7 @@ func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// serveForecast answers with what the rest of the job costs; null where nothing is known.
+// serveForecast answers with what the rest of the job costs; null if nothing is known.
 func (s *Server) serveForecast(w http.ResponseWriter, _ *http.Request) {
 	forecast, err := s.c.Forecast()
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Server) serveForecast(w http.ResponseWriter, _ *http.Request) {
 	serveJSON(w, forecast)
 }
 
-// Paused says whether operators have the job paused.
+// Paused is the job's pause, if operators have paused it.
 type Paused struct {
 	Pause *store.Pause `json:"pause"` // null: it goes on
 }
@@ -113,7 +113,7 @@ func (s *Server) serveSteering(w http.ResponseWriter, r *http.Request) {
 // errNotViewer is for operators who would name more than viewers.
 var errNotViewer = errors.New("the role operator names viewers only: an admin names others")
 
-// mayName says whether somebody may give or take a role: admins any, operators that of a viewer,
+// mayName reports whether somebody may give or take a role: admins any, operators that of a viewer,
 // with which nobody does more than they can show others anyway.
 func mayName(by, role store.Role) error {
 	if !slices.Contains(store.Roles, role) {
@@ -125,7 +125,7 @@ func mayName(by, role store.Role) error {
 	return errNotViewer
 }
 
-// roleOf is the role that a name was given; ErrUnknown where it was given none.
+// roleOf is the role that a name was given; ErrUnknown if it was given none.
 func roleOf(f *store.Fleet, name string) (store.Role, error) {
 	all, err := f.Operators()
 	if err != nil {

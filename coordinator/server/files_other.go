@@ -2,5 +2,5 @@
 
 package server
 
-// openFiles is how many files the process may have open; 0 where that is not known.
+// openFiles is how many files the process may have open; 0 if that is not known.
 func openFiles() int { return 0 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// openFiles is how many files the process may have open; 0 where that is not known.
+// openFiles is how many files the process may have open; 0 if that is not known.
 func openFiles() int {
 	var l syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {

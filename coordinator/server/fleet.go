@@ -30,7 +30,7 @@ func (s *desk) withFleet(w http.ResponseWriter, r *http.Request, use func(f *sto
 		http.Error(w, "there is none of that name", http.StatusNotFound)
 	case errors.Is(err, errNotViewer):
 		http.Error(w, err.Error(), http.StatusForbidden)
-	case errors.Is(err, store.ErrAsked), errors.Is(err, store.ErrFull), errors.Is(err, store.ErrInvitation):
+	case errors.Is(err, store.ErrRequest), errors.Is(err, store.ErrFull), errors.Is(err, store.ErrInvitation):
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	case err != nil:
 		s.logOf(r).Error("the fleet cannot be read or changed", "error", err)
@@ -84,8 +84,7 @@ func (s *desk) serveJudgement(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// Invitation is how devices are led here: the join page's address with the token,
-// and the same as a QR code.
+// Invitation leads devices here: the join page's address with the token, and the same as a QR code.
 type Invitation struct {
 	Link  string `json:"link"`  // empty before anybody has made a token
 	Local bool   `json:"local"` // only this machine reaches it

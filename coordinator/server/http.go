@@ -11,9 +11,9 @@ import (
 	"github.com/starling-fl/starling/internal/wire"
 )
 
-// Handler serves devices: sessions, blobs, what the job is, and the join page.
-// Nothing of it counts devices or is for the operator, wherever a request seems to
-// come from: behind a proxy all come from this machine. See AdminHandler.
+// Handler serves devices: sessions, blobs, the description of the job, and the join page. Nothing
+// in it counts devices or is for the operator, even if a request seems to come from this machine,
+// as all do behind a proxy. See AdminHandler.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+wire.Path, s.serveSession)

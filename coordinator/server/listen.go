@@ -19,7 +19,7 @@ type Endpoint struct {
 	counter *countingListener
 }
 
-// On shows cert to who dials a listener, or nothing.
+// On makes an Endpoint of a listener, with the certificate or none.
 func On(ln net.Listener, cert *Certificate) *Endpoint {
 	counter := &countingListener{Listener: ln}
 	e := &Endpoint{Listener: counter, URL: "http://" + ln.Addr().String(), counter: counter}
@@ -32,12 +32,11 @@ func On(ln net.Listener, cert *Certificate) *Endpoint {
 	return e
 }
 
-// Bound has the listener hold as many connections as the process may have open files, and
-// of one address an eighth of that, where no server of ours serves it.
+// Bound limits a listener that no Server serves to as many connections as the process may have open
+// files, and to an eighth of that for one address.
 func (e *Endpoint) Bound() { e.counter.sockets.Store(newSockets(siteConnections, 0, openFiles())) }
 
-// Listen binds addr and shows cert there; without one, nil, addr must be a loopback
-// address.
+// Listen binds addr with the certificate. With a nil certificate addr must be a loopback address.
 func Listen(addr string, cert *Certificate) (*Endpoint, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -58,7 +58,7 @@ func (s *desk) shows(r *http.Request) (*store.Operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := f.WhoShows(given)
+	o, err := f.OperatorByToken(given)
 	if err = errors.Join(err, f.Close()); errors.Is(err, store.ErrUnknown) || err == nil && o.Job != "" && o.Job != s.job {
 		return nil, nil
 	}
@@ -129,7 +129,7 @@ func (s *desk) serveOperators(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// Added is a new operator and its token, which is shown this once.
+// Added is a new operator and its token, which is never shown again.
 type Added struct {
 	store.Operator
 	Token string `json:"token"`
@@ -167,7 +167,7 @@ func (s *desk) serveRevokeOperator(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// Acts are what operators did, and the last hash of their chain.
+// Acts are the acts of operators, and the last hash of their chain.
 type Acts struct {
 	Acts []store.Act `json:"acts"`
 	Head string      `json:"head"`
@@ -184,7 +184,7 @@ func (s *desk) serveInvitations(w http.ResponseWriter, r *http.Request) {
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) { return f.Invitations() })
 }
 
-// Reached is how devices reach the coordinator, as serve said last.
+// Reached is how devices reach the coordinator, as serve last stored it.
 type Reached struct {
 	Token string `json:"token"` // without a secret; empty before
 }
@@ -205,7 +205,7 @@ func (s *desk) reached(f *store.Fleet) (token string, err error) {
 	return f.Reached()
 }
 
-// Invited is a new invitation, and the secret that its token has.
+// Invited is a new invitation, and the secret that its token contains.
 type Invited struct {
 	store.Invitation
 	Secret []byte `json:"secret"`

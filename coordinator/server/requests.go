@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// RequestID is the header by which an answer says as what it is logged. A trusted proxy may
-// have given the request one already: then the proxy's log and ours speak of one thing.
+// RequestID is the header that gives an answer the identifier under which it is logged. If a
+// trusted proxy has given the request one, it is kept, so that the proxy's log and ours agree.
 const RequestID = "X-Request-Id"
 
 // requestID is a proxy's that is taken: nothing in it can end a line of a log, or be much of it.

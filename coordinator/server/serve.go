@@ -27,9 +27,8 @@ func (s *Server) Serve(ctx context.Context, e *Endpoint) error {
 	return serveOn(ctx, e, s.identified(s.reachable(s.Handler())), s.sockets, s.log, true)
 }
 
-// ServeAdmin serves the operator on an endpoint, as Serve does devices. Its few
-// connections are apart, of the files that devices leave: strangers who fill their
-// cap do not keep the operator out.
+// ServeAdmin serves the operator on an endpoint, as Serve does devices. Its few connections are
+// counted apart from devices', so that strangers who fill the cap do not keep the operator out.
 func (s *Server) ServeAdmin(ctx context.Context, e *Endpoint) error {
 	return serveOn(ctx, e, s.identified(s.named(s.AdminHandler())), newSockets(sparedFiles/4, 0, 0), s.log, true)
 }

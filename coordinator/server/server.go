@@ -1,15 +1,16 @@
-// Package server puts a coordinator on the network: listeners with TLS and a cap
-// on connections, the sessions of devices as WebSockets, blobs, pages, and the
-// operator's endpoints behind a token. It holds no state of a job: everything that
-// must outlive the process is the coordinator's.
+// Package server puts a coordinator on the network: listeners with TLS and a cap on connections,
+// devices' sessions as WebSockets, blobs, pages, and the operator's endpoints behind a token. [New]
+// serves one coordinator, [NewSite] several at one address; [Listen] binds an [Endpoint] with a
+// [Certificate]. The package holds no state of a job: everything that must outlive the process is
+// the coordinator's.
 //
 // # Threat model
 //
-// Strangers open sockets and say nothing, dribble, stop reading, come in thousands
-// from one address, ask under names that are not ours (DNS rebinding) and from pages
-// of another origin. Each connection is bounded in time, all together stay below
-// the process's limit of open files, and none of it reaches the engine before a
-// device has proved its identity. The operator's listener is apart.
+// Strangers open sockets and say nothing, send byte by byte, stop reading, come in thousands from
+// one address, use names that are not ours (DNS rebinding) and come from pages of another origin.
+// Each connection is bounded in time, all together stay below the process's limit of open files,
+// and none of it reaches the engine before a device has proved its identity. The operator's
+// listener is apart.
 package server
 
 import (
@@ -43,14 +44,14 @@ type Config struct {
 	Origins []string
 	// Version is the program's, as /metrics has it.
 	Version string
-	// Fleet opens the operator's hand, and AdminToken is what the dashboard asks for, where
-	// the job is one of several over a fleet: nil and empty are the job's own.
+	// Fleet opens the operators' view of the devices, and AdminToken is the dashboard's token, if
+	// the job is one of several over a fleet; nil and empty mean the job's own.
 	Fleet      func() (*store.Fleet, error)
 	AdminToken string
-	// MostOfAddress bounds the open connections of one address (of one /64 in IPv6).
+	// MaxPerAddress bounds the open connections of one address (of one /64 in IPv6).
 	// 0 is an eighth of what the process may have, and leaves this machine's own
 	// addresses, behind which a proxy stands, to that whole.
-	MostOfAddress int
+	MaxPerAddress int
 	// Gateways says that devices' connections come by gateways, and are no open files here.
 	Gateways bool
 }
@@ -91,8 +92,8 @@ type joinLink struct {
 	local   bool // only this machine reaches it
 }
 
-// New serves c, before its first session. The coordinator stays the caller's to run
-// and to close.
+// New serves c; call it before the first session. Running and closing the coordinator stays the
+// caller's task.
 func New(c *coordinator.Coordinator, cfg Config) (*Server, error) {
 	if len(cfg.Sample) > MostSample {
 		return nil, fmt.Errorf("server: the sample %s has %d bytes, limit %d", cfg.SampleName, len(cfg.Sample), MostSample)
@@ -105,10 +106,10 @@ func New(c *coordinator.Coordinator, cfg Config) (*Server, error) {
 	if s.origins, err = parseOrigins(cfg.Origins); err != nil {
 		return nil, err
 	}
-	want := c.MostConnections()
-	s.sockets = newSockets(want, cfg.MostOfAddress, filesFor(cfg.Gateways))
+	want := c.MaxConnections()
+	s.sockets = newSockets(want, cfg.MaxPerAddress, filesFor(cfg.Gateways))
 	c.LimitSessions(s.sockets.most)
-	s.terms = socket.Terms{Most: c.MostBytes, Room: socket.NewRoom(socket.DefaultRoom),
+	s.terms = socket.Terms{Most: c.MaxFrame, Room: socket.NewRoom(socket.DefaultRoom),
 		Origins: s.origins, Text: coordinator.ErrNotBinary, Long: coordinator.ErrTooLong}
 	if s.sockets.most < want {
 		s.log.Warn("the limit of open files bounds the connections", "most", s.sockets.most, "wanted", want, "mend", "ulimit -n")
@@ -132,9 +133,9 @@ func New(c *coordinator.Coordinator, cfg Config) (*Server, error) {
 	return s, err
 }
 
-// Token is what `starling join` is given, for a coordinator that devices reach at
-// baseURL (http://host:port or https://host:port) with the certificate pin. Its name
-// is one of ours from then on.
+// Token is the argument of `starling join` for a coordinator that devices reach at baseURL
+// (http://host:port or https://host:port) with the given certificate pin. From then on requests for
+// that host are accepted.
 func (s *Server) Token(baseURL string, pin []byte) string {
 	s.answersTo(baseURL)
 	t := s.c.Token(baseURL, pin)
@@ -142,15 +143,14 @@ func (s *Server) Token(baseURL string, pin []byte) string {
 	return t
 }
 
-// JoinLink is the address of the join page for the last Token, empty before; local:
+// JoinLink is the address of the join page for the last Token, empty before; local reports that
 // only this machine reaches it.
 func (s *desk) JoinLink() (address string, local bool) {
 	l, _ := s.link.Load().(joinLink)
 	return l.address, l.local
 }
 
-// AdminToken is what the dashboard asks the operator for: 64 hexadecimal digits,
-// drawn once and kept in the store.
+// AdminToken is the dashboard's token: 64 hexadecimal digits, drawn once and kept in the store.
 func (s *desk) AdminToken() string { return s.adminToken }
 
 // serveSession is the WebSocket endpoint: one call a connection.

@@ -35,8 +35,8 @@ type SiteConfig struct {
 	Log      *slog.Logger
 }
 
-// Site serves several coordinators at one address, each as if it were alone and a proxy
-// served it below a path.
+// Site serves several coordinators at one address, each as if it were alone behind a proxy that
+// serves it below a path.
 type Site struct {
 	desk
 	cfg     SiteConfig
@@ -60,7 +60,7 @@ type mounted struct {
 // siteConnections is how many a site holds at most, where the process may.
 const siteConnections = 1 << 20
 
-// NewSite serves nothing yet: jobs are mounted as they are opened.
+// NewSite returns a site without jobs; Mount adds them.
 func NewSite(cfg SiteConfig) (*Site, error) {
 	b, err := cfg.Host.Secret("admin")
 	if err != nil {
@@ -73,10 +73,10 @@ func NewSite(cfg SiteConfig) (*Site, error) {
 		desk: desk{log: cfg.Log, fleet: cfg.Host.Fleet, changed: cfg.Host.Kick, adminToken: hex.EncodeToString(b), trusted: cfg.Trusted}}, nil
 }
 
-// Log is the site's.
+// Log is the site's logger.
 func (s *Site) Log() *slog.Logger { return s.log }
 
-// Reach says how devices reach the site, before any job is mounted.
+// Reach sets how devices reach the site. Call it before mounting jobs.
 func (s *Site) Reach(baseURL string, pin []byte) error {
 	t := wire.Token{URL: baseURL, Pin: pin}
 	if err := t.Validate(); err != nil {
@@ -89,7 +89,7 @@ func (s *Site) Reach(baseURL string, pin []byte) error {
 	return s.cfg.Host.Reached(t.String())
 }
 
-// Mount serves a job. atRoot: devices that ask without a job's path get this one.
+// Mount serves a job. With atRoot, devices that ask without a job's path get this one.
 func (s *Site) Mount(j store.Hosted, c *coordinator.Coordinator, atRoot bool) error {
 	name := j.Name
 	one, err := New(c, Config{Pages: s.cfg.Pages, Trusted: s.cfg.Trusted, Version: s.cfg.Version, Gateways: s.cfg.Gateways, Fleet: s.fleet, AdminToken: s.adminToken})
@@ -113,14 +113,14 @@ func (s *Site) Mount(j store.Hosted, c *coordinator.Coordinator, atRoot bool) er
 	return nil
 }
 
-// Unmount ends that. Sessions end with the coordinator.
+// Unmount stops serving a job. Its sessions end with its coordinator.
 func (s *Site) Unmount(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.jobs, name)
 }
 
-// Token is what `starling join` is given for a job that is mounted; empty for none.
+// Token is the argument of `starling join` for a job that is mounted; empty if it is not.
 func (s *Site) Token(name string) string {
 	if m := s.at(name); m != nil {
 		return m.token
@@ -128,8 +128,8 @@ func (s *Site) Token(name string) string {
 	return ""
 }
 
-// FleetToken is what a device is given that takes part in whichever jobs its owner allows,
-// those submitted later among them. The site must be reached.
+// FleetToken is the token for a device that takes part in whichever jobs its owner allows,
+// including those submitted later. Call Reach before.
 func (s *Site) FleetToken() (string, error) {
 	secret, err := s.cfg.Host.Secret("enrolment")
 	if err != nil {
@@ -237,8 +237,7 @@ func (s *Site) absent(w http.ResponseWriter, name string) {
 	}
 }
 
-// AdminHandler serves operators: what is the fleet's, and each job's dashboard and figures
-// below its path.
+// AdminHandler serves operators: the fleet, and each job's dashboard and metrics below its path.
 func (s *Site) AdminHandler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range s.routes() {
@@ -270,7 +269,7 @@ func (s *Site) routes() []route {
 	}...)
 }
 
-// JobLine is one job, as operators list it.
+// JobLine is one job in the list for operators.
 type JobLine struct {
 	store.Hosted
 	Version int    `json:"version,omitempty"` // rounds released, while it is open
@@ -342,7 +341,7 @@ func (s *desk) steer(r *http.Request, f *store.Fleet, name, act, reason string) 
 	return f.Steer(name, want, reason)
 }
 
-// Ledger is the fleet's, verified.
+// Ledger is the fleet's ledger, verified.
 type Ledger struct {
 	Epsilon float64          `json:"epsilon,omitempty"` // of the fleet's budget; absent: there is none
 	Delta   float64          `json:"delta,omitempty"`

@@ -56,7 +56,7 @@ func filesFor(gateways bool) int {
 }
 
 // enter counts a connection in; the returned function, to be called once, out
-// again; nil where there are too many.
+// again; nil if there are too many.
 func (s *sockets) enter(a net.Addr) (leave func()) {
 	from := origin.Of(a.String())
 	s.mu.Lock()

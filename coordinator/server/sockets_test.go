@@ -49,7 +49,7 @@ func victim(dir string) error {
 	if err != nil {
 		return err
 	}
-	s, err := New(c, Config{MostOfAddress: 40})
+	s, err := New(c, Config{MaxPerAddress: 40})
 	if err != nil {
 		return err
 	}

@@ -40,9 +40,9 @@ type Exporter struct {
 	lost int // guarded by mu: rounds, since the collector took one last
 }
 
-// Open takes a collector's address, as http://127.0.0.1:4318, whose path is /v1/traces if it
-// has none, and begins to send; Close ends that. OTEL_EXPORTER_OTLP_HEADERS has headers for
-// it, as key=value,key=value.
+// Open starts sending to a collector's address, such as http://127.0.0.1:4318, whose path is
+// /v1/traces if it has none. Headers come from OTEL_EXPORTER_OTLP_HEADERS, as key=value,key=value.
+// Close stops it.
 func Open(address, version string, log *slog.Logger) (*Exporter, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -92,7 +92,7 @@ func (e *Exporter) lose(why error) {
 	}
 }
 
-// Close sends what waits, for some seconds at most, after the last round.
+// Close sends what is waiting, for some seconds at most. Call it after the last round.
 func (e *Exporter) Close() {
 	if e == nil {
 		return

@@ -1,6 +1,6 @@
-// Package spans tells an OpenTelemetry collector of rounds: a trace for each, with a span for
-// each turn and each shard. It names no device and holds no update; what it tells is counts
-// and times. A nil Exporter, and the nil Round that it begins, do nothing.
+// Package spans sends traces of rounds to an OpenTelemetry collector: a trace for each round, with
+// a span for each turn and each shard. Traces name no device and hold no update, only counts and
+// times. The methods of a nil Exporter, and of the nil Round that it returns, do nothing.
 package spans
 
 import (
@@ -14,7 +14,7 @@ import (
 // mostShards is how many shards of a round have spans; the round says how many there were.
 const mostShards = 64
 
-// Round is the trace of one. It is one goroutine's.
+// Round is the trace of one round. It belongs to one goroutine.
 type Round struct {
 	to     *Exporter
 	trace  string
@@ -26,7 +26,7 @@ type Round struct {
 
 type shard struct{ whole, turn span }
 
-// Attributes are counts and short texts by their names.
+// Attributes are counts and short texts, by name.
 type Attributes map[string]any
 
 // span is one of OTLP's, as JSON has it: hexadecimal ids, 64-bit numbers as decimal texts.
@@ -84,7 +84,7 @@ func (r *Round) end(s span, at time.Time, with Attributes) {
 	r.done = append(r.done, s)
 }
 
-// Turn says that the cohort, or the last of its shards, is in a turn since at.
+// Turn records that the cohort, or the last of its shards, has been in a turn since at.
 func (r *Round) Turn(name string, at time.Time) {
 	if r == nil {
 		return
@@ -96,7 +96,7 @@ func (r *Round) Turn(name string, at time.Time) {
 	r.turn = &s
 }
 
-// ShardTurn says that a shard is.
+// ShardTurn records that a shard has begun a turn.
 func (r *Round) ShardTurn(n int, name string, at time.Time) {
 	if r == nil || n >= mostShards {
 		return
@@ -111,7 +111,7 @@ func (r *Round) ShardTurn(n int, name string, at time.Time) {
 	s.turn = r.begin("turn "+name, s.whole.SpanID, at)
 }
 
-// ShardOver says that a shard is released, or that it failed.
+// ShardOver records that a shard is released, or failed.
 func (r *Round) ShardOver(n int, at time.Time, failed bool, with Attributes) {
 	if r == nil || r.shards[n] == nil {
 		return
@@ -125,7 +125,7 @@ func (r *Round) ShardOver(n int, at time.Time, failed bool, with Attributes) {
 	r.end(s.whole, at, with)
 }
 
-// Over ends the trace and has it sent; failure says why nothing was released, "" where
+// Over ends the trace and queues it for sending. failure says why nothing was released, "" if
 // something was. It returns at once.
 func (r *Round) Over(at time.Time, failure string, with Attributes) {
 	if r == nil || r.to == nil {

@@ -14,10 +14,10 @@ import (
 // As with history, nothing follows from it.
 const agentSchema = `CREATE TABLE IF NOT EXISTS agent (key BLOB PRIMARY KEY CHECK (length(key) = 32), said TEXT NOT NULL) WITHOUT ROWID;`
 
-// MaxAgent bounds what is kept of it, in bytes.
+// MaxAgent bounds, in bytes, what is kept of a device's name for itself.
 const MaxAgent = 64
 
-// Agent keeps what a device calls itself, where that has changed.
+// Agent stores what a device calls itself, if that has changed.
 func (s *Store) Agent(key [32]byte, said string) error {
 	if len(said) > MaxAgent {
 		return fmt.Errorf("store: an agent of %d bytes, limit %d", len(said), MaxAgent)
@@ -36,27 +36,27 @@ func (s *Store) Agent(key [32]byte, said string) error {
 	})
 }
 
-// Summary is a fleet in figures.
+// Summary counts a fleet's devices.
 type Summary struct {
 	Enrolled  int `json:"enrolled"`
 	Excluded  int `json:"excluded"`
 	Struck    int `json:"struck"`    // have strikes
 	Declining int `json:"declining"` // declined a round for a limit of their owners'
 	// Programs and Platforms are what devices say of themselves, the commonest first; those
-	// beyond MostGroups are the last, "others".
+	// beyond MaxGroups are the last, "others".
 	Programs  []Group `json:"programs"`
 	Platforms []Group `json:"platforms"`
 	Seen      []Group `json:"seen"` // by when they were seen last, see seenWithin
 }
 
-// Group is so many devices of a kind.
+// Group is a number of devices of one kind.
 type Group struct {
 	Name    string `json:"name"`
 	Devices int    `json:"devices"`
 }
 
-// MostGroups bounds those of one kind: what a device calls itself is its own word.
-const MostGroups = 12
+// MaxGroups bounds the groups of one kind, since devices choose what they call themselves.
+const MaxGroups = 12
 
 // seenWithin are the classes of when a device was seen last. It is kept to the hour.
 var seenWithin = []struct {
@@ -64,7 +64,7 @@ var seenWithin = []struct {
 	ago  time.Duration
 }{{"within 2 hours", 2 * time.Hour}, {"within a day", 24 * time.Hour}, {"within a week", 7 * 24 * time.Hour}, {"within 30 days", 30 * 24 * time.Hour}}
 
-// Summary counts the fleet.
+// Summary counts the fleet's devices.
 func (f *Fleet) Summary() (Summary, error) {
 	var s Summary
 	err := f.db.QueryRow(`SELECT count(*), count(*) FILTER (WHERE excluded <> ''), (SELECT count(DISTINCT key) FROM strike), (SELECT count(*) FROM declined)
@@ -149,12 +149,12 @@ func commonest(of map[string]int) []Group {
 	slices.SortFunc(out, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(b.Devices, a.Devices), strings.Compare(a.Name, b.Name))
 	})
-	if len(out) > MostGroups {
+	if len(out) > MaxGroups {
 		others := Group{Name: "others"}
-		for _, g := range out[MostGroups-1:] {
+		for _, g := range out[MaxGroups-1:] {
 			others.Devices += g.Devices
 		}
-		out = append(out[:MostGroups-1:MostGroups-1], others)
+		out = append(out[:MaxGroups-1:MaxGroups-1], others)
 	}
 	return out
 }

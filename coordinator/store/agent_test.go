@@ -65,7 +65,7 @@ func TestSummary(t *testing.T) {
 		for _, g := range groups {
 			n += g.Devices
 		}
-		if len(groups) != MostGroups || groups[MostGroups-1].Name != "others" || n != 45 {
+		if len(groups) != MaxGroups || groups[MaxGroups-1].Name != "others" || n != 45 {
 			t.Errorf("%d groups of %d devices: %+v", len(groups), n, groups)
 		}
 	}
@@ -77,14 +77,14 @@ func TestPause(t *testing.T) {
 	if p, err := f.Paused(); p != nil || err != nil {
 		t.Errorf("a new job is paused: %+v, %v", p, err)
 	}
-	if err := f.Resume(); !errors.Is(err, ErrAsked) {
+	if err := f.Resume(); !errors.Is(err, ErrRequest) {
 		t.Errorf("a job that goes on is resumed: %v", err)
 	}
 	ok(t, f.As("Ada").Pause("a new phone"))
 	if p, err := f.Paused(); err != nil || p == nil || *p != (Pause{"Ada", "a new phone"}) {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if err := f.Pause(strings.Repeat("x", MaxNote+1)); !errors.Is(err, ErrAsked) {
+	if err := f.Pause(strings.Repeat("x", MaxNote+1)); !errors.Is(err, ErrRequest) {
 		t.Errorf("a reason of any length: %v", err)
 	}
 	ok(t, f.Resume())

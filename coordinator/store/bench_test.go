@@ -69,7 +69,7 @@ func BenchmarkDrawing(b *testing.B) {
 			defer func() { b.ReportMetric(float64(served()-began)/float64(b.N), "server-cpu-ns/op") }()
 			defer cputime.Benchmark(b)()
 			for b.Loop() {
-				out, err := s.Out(time.Unix(100, 0))
+				out, err := s.NotDrawn(time.Unix(100, 0))
 				if want := *enrolledFlag/100 + *enrolledFlag/1000; err != nil || len(out) != want {
 					b.Fatalf("%d are out, %v, want %d", len(out), err, want)
 				}

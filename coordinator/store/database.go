@@ -119,12 +119,12 @@ func (p patient) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 }
 
-// restarting says whether an error is of a server that is away or not ready yet.
+// restarting reports whether an error is of a server that is away or not ready yet.
 func restarting(err error) bool {
 	return away(err) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 }
 
-// away says whether an error is of a connection that is gone, and not of what was asked.
+// away reports whether an error is of a connection that is gone, and not of what was asked.
 func away(err error) bool {
 	var said *pgconn.PgError
 	if errors.As(err, &said) {
@@ -160,7 +160,7 @@ func (d *database) QueryRow(query string, args ...any) (row *sql.Row) {
 	return row
 }
 
-// exists says whether there is a store.
+// exists reports whether there is a store.
 func (p place) exists() (is bool, err error) {
 	if p.server == "" {
 		_, err := os.Stat(filepath.Join(p.dir, FileName))
@@ -177,7 +177,7 @@ func (p place) exists() (is bool, err error) {
 	return is, ended(errors.Join(err, db.Close()))
 }
 
-// made says whether a schema was begun.
+// made reports whether a schema was begun.
 func (d *database) made() (is bool, err error) {
 	err = d.QueryRow(`SELECT to_regclass('meta') IS NOT NULL`).Scan(&is)
 	return is, err

@@ -53,7 +53,7 @@ func folder(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	if server != nil {
-		ok(t, Keep(dir, fmt.Sprintf("%s&schema=t%d", server.URL(), schemas.Add(1))))
+		ok(t, UseDatabase(dir, fmt.Sprintf("%s&schema=t%d", server.URL(), schemas.Add(1))))
 	}
 	return dir
 }
@@ -91,13 +91,13 @@ func TestKeep(t *testing.T) {
 	dir := t.TempDir()
 	const url = "postgres://starling:secret@db.example.org/fl?schema=one"
 	for _, bad := range []string{"", "mysql://x@y/z", "postgres://x@y/z?schema=Upper", "postgres://x@y/z?schema=a%22b", "postgres://x@y:port/z", "postgres://x@y/z?sslmode=maybe"} {
-		if err := Keep(dir, bad); !errors.Is(err, ErrAsked) {
+		if err := UseDatabase(dir, bad); !errors.Is(err, ErrRequest) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
-	ok(t, Keep(dir, url))
-	ok(t, Keep(dir, url))
-	if err := Keep(dir, url+"2"); !errors.Is(err, ErrAsked) {
+	ok(t, UseDatabase(dir, url))
+	ok(t, UseDatabase(dir, url))
+	if err := UseDatabase(dir, url+"2"); !errors.Is(err, ErrRequest) {
 		t.Errorf("another database: %v", err)
 	}
 	for below, want := range map[string]string{"": "one", "fleet": "one/fleet", "jobs/mail": "one/jobs/mail"} {
@@ -117,7 +117,7 @@ func TestKeep(t *testing.T) {
 	}
 	full := t.TempDir()
 	ok(t, os.WriteFile(filepath.Join(full, FileName), nil, 0o600))
-	if err := Keep(full, url); !errors.Is(err, ErrAsked) {
+	if err := UseDatabase(full, url); !errors.Is(err, ErrRequest) {
 		t.Errorf("a folder with a state: %v", err)
 	}
 }

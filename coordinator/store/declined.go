@@ -14,7 +14,7 @@ const declinedSchema = `CREATE TABLE IF NOT EXISTS declined (
   code INTEGER NOT NULL
 ) WITHOUT ROWID;`
 
-// Declined notes which devices declined a round, by the code that they gave.
+// Declined records which devices declined a round, and the code that each gave.
 func (s *Store) Declined(round uint64, by map[[32]byte]uint16) error {
 	if len(by) == 0 {
 		return nil

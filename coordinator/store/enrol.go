@@ -23,19 +23,20 @@ var (
 // seenEvery is how exactly it is kept when a device was last seen.
 const seenEvery = time.Hour
 
-// Enrol adds an identity to the population and to the log, from which it is not taken
-// again; added is false where it was enrolled before. Beyond Options.MaxIdentities it
-// returns ErrFull, of one that is excluded ErrExcluded. An identity that is new takes a use
-// of its invitation, ErrInvitation where it has none left; 0 is the job's own secret.
+// Enrol adds an identity to the population and to the log of enrolled keys, from which it is never
+// removed; added is false if it was enrolled before. The error is ErrFull beyond
+// Options.MaxIdentities, and ErrExcluded for an excluded identity. A new identity uses up one use
+// of its invitation, and the error is ErrInvitation if none is left; invitation 0 is the job's own
+// secret.
 //
-// Those who come while others are being written wait for them, and are then written in one
-// transaction: a disk that can wait for 500 writes a second enrols thousands.
+// Calls that arrive while others are being written wait for them, and are then written together in
+// one transaction: a disk that can do 500 writes a second enrols thousands.
 func (s *Store) Enrol(key [32]byte, invitation int64) (added bool, err error) {
 	return s.enrolAs(&enrolment{key: key, invitation: invitation})
 }
 
-// EnrolIn is Enrol into one pool of a fleet: ErrPool where the identity is in
-// another one.
+// EnrolIn is Enrol into one pool of a fleet. The error is ErrPool if the identity is in another
+// one.
 func (s *Store) EnrolIn(key [32]byte, pool string, invitation int64) (added bool, err error) {
 	return s.enrolAs(&enrolment{key: key, invitation: invitation, pool: pool})
 }
@@ -154,7 +155,7 @@ func (s *Store) enrolOne(tx *sql.Tx, r *enrolment, into **appending) error {
 	return (*into).add(log.Enrolment{Key: r.key, At: uint64(max(now, 0))})
 }
 
-// full is ErrFull where no more identities may be enrolled. They are numbered 1, 2, ...: the
+// full is ErrFull if no more identities may be enrolled. They are numbered 1, 2, ...: the
 // last number is how many were ever enrolled, at the cost of one look-up instead of a walk
 // over the table. One that was forgotten counts on, so that the limit is stricter, never laxer.
 func (s *Store) full(q querier) error {
@@ -166,8 +167,8 @@ func (s *Store) full(q querier) error {
 	return err
 }
 
-// Room is ErrFull where an identity is not enrolled and could not be now: for who would spend
-// an invitation elsewhere first.
+// Room returns ErrFull if an identity is not enrolled and could not be enrolled now. It is for
+// callers that would use up an invitation elsewhere first.
 func (s *Store) Room(key [32]byte) error {
 	known, err := s.Knows(key)
 	if err != nil || known {
@@ -183,14 +184,14 @@ func (s *Store) Knows(key [32]byte) (bool, error) {
 	return n > 0, ended(err)
 }
 
-// Secret of an invitation, and its number.
+// InvitationSecret is the secret of an invitation, and its number.
 type InvitationSecret struct {
 	ID     int64
 	Secret []byte // 32 bytes
 }
 
-// SecretsFor returns the secrets with which an identity may show up: that of the
-// invitation it was enrolled by, or, of one that is new, all that are still good.
+// SecretsFor returns the secrets that an identity may show: that of the invitation by which it
+// enrolled or, for a new identity, those of all valid invitations.
 func (s *Store) SecretsFor(key [32]byte) ([]InvitationSecret, error) {
 	query, args := `SELECT id, secret FROM invitation WHERE used < uses AND expires > $1 AND revoked = 0`, []any{s.opt.Now().Unix()}
 	var invitation int64
@@ -218,8 +219,8 @@ func (s *Store) SecretsFor(key [32]byte) ([]InvitationSecret, error) {
 	return out, rows.Err()
 }
 
-// Strike notes that a device misbehaved in a round, and excludes it where exclude
-// says so: no session, no draw, until it is pardoned.
+// Strike records that a device misbehaved in a round. If exclude is set the device is excluded from
+// sessions and draws until it is pardoned.
 func (s *Store) Strike(key [32]byte, round uint64, reason string, exclude bool) error {
 	return s.tx(func(tx *sql.Tx) error { return s.strike(tx, key, round, reason, exclude) })
 }
@@ -236,9 +237,9 @@ func exclude(tx *sql.Tx, key [32]byte, reason string) error {
 	return err
 }
 
-// Out returns the identities that are in no draw: those excluded, with the reason,
-// and those that were not seen since a time, with none.
-func (s *Store) Out(since time.Time) (map[[32]byte]string, error) {
+// NotDrawn returns the identities that no draw includes: excluded ones with the reason, and those
+// that have not been seen since the given time with "".
+func (s *Store) NotDrawn(since time.Time) (map[[32]byte]string, error) {
 	rows, err := s.db.Query(`SELECT key, excluded FROM identity WHERE excluded <> ''
 		UNION ALL SELECT key, excluded FROM identity WHERE seen < $1 AND excluded = ''`, since.Unix()) // each by its index
 	if err != nil {
@@ -257,8 +258,7 @@ func (s *Store) Out(since time.Time) (map[[32]byte]string, error) {
 	return out, rows.Err()
 }
 
-// Strikes counts the rounds in which each device was struck since it was
-// pardoned.
+// Strikes returns the number of rounds in which each device was struck since it was pardoned.
 func (s *Store) Strikes() (map[[32]byte]int, error) {
 	rows, err := s.db.Query(`SELECT key, count(DISTINCT round) FROM strike GROUP BY key`)
 	if err != nil {
@@ -277,21 +277,21 @@ func (s *Store) Strikes() (map[[32]byte]int, error) {
 	return out, rows.Err()
 }
 
-// KeepTrace keeps what is known of devices whose shards' sums left their range, in
-// whatever form the coordinator writes it; Trace returns it, "" where there is none.
+// KeepTrace stores what is known about devices whose shards' sums left their range, in whatever
+// form the coordinator writes it. Trace returns it, or "".
 func (s *Store) KeepTrace(text string) error { return s.keep("trace", text) }
 
-// Trace is what KeepTrace kept.
+// Trace returns what KeepTrace stored.
 func (s *Store) Trace() (string, error) { return s.kept("trace") }
 
-// KeepDropouts keeps what is counted of devices that drop out, in whatever form the
-// coordinator writes it; Dropouts returns it, "" where there is none.
+// KeepDropouts stores the coordinator's count of devices that drop out, in whatever form it writes
+// it. Dropouts returns it, or "".
 func (s *Store) KeepDropouts(text string) error { return s.keep("dropouts", text) }
 
-// Dropouts is what KeepDropouts kept.
+// Dropouts returns what KeepDropouts stored.
 func (s *Store) Dropouts() (string, error) { return s.kept("dropouts") }
 
-// Check writes a line as a commit would, durably: an error says why none can be made.
+// Check writes a line as durably as a commit, to find out whether commits are possible.
 func (s *Store) Check() error { return s.keep("checked", s.opt.Now().UTC().Format(time.RFC3339)) }
 
 func (s *Store) keep(name, text string) error {

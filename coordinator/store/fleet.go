@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Fleet is the operator's hand on the devices of a folder, beside a coordinator
-// that may be running in it: that one looks at each session and before each round.
-// Safe for concurrent use.
+// Fleet is the operators' view of the devices in a folder. A coordinator may be running in the same
+// folder: it takes changes into account at each session and before each round. Safe for concurrent
+// use.
 type Fleet struct {
 	db  *database
 	now func() time.Time
@@ -22,19 +22,19 @@ type Fleet struct {
 	within string // the job that viewers who are named see; "": all
 }
 
-// MaxInvitations bounds those that are good at a time: each is tried on a device
-// that is new.
+// MaxInvitations bounds the invitations that are valid at one time, since a new device's secret is
+// compared with each.
 const MaxInvitations = 4096
 
-// Limits of what operators ask for.
+// Limits of what operators may ask for.
 const (
 	MaxUses = 1_000_000                 // devices of an invitation
 	MaxNote = 200                       // bytes of a note, or of the reason of a ban
 	MaxLife = 10 * 365 * 24 * time.Hour // of an invitation, or of an operator
 )
 
-// OpenFleet opens a folder in which a coordinator has run, or a server with several jobs,
-// whose fleet it is then; ErrNoStore where none has.
+// OpenFleet opens the folder of a coordinator, or of a server with several jobs, whose fleet it is
+// then. The error is ErrNoStore if none has run there.
 func OpenFleet(dir string) (*Fleet, error) {
 	p, err := placeOf(dir)
 	if err != nil {
@@ -73,7 +73,7 @@ func OpenFleet(dir string) (*Fleet, error) {
 	return f, nil
 }
 
-// Close ends it.
+// Close closes the store.
 func (f *Fleet) Close() error { return f.db.Close() }
 
 // Device is an enrolled identity.
@@ -85,19 +85,19 @@ type Device struct {
 	Strikes    int       `json:"strikes,omitempty"` // rounds
 	Excluded   string    `json:"excluded,omitempty"`
 
-	// Declined is what the device said when a limit of its owner's kept it out of a
-	// round last, a code of the protocol; 0: never. DeclinedRound is that round,
-	// DeclinedRounds how many there were.
+	// Declined is the code with which the device last declined a round because of its owner's
+	// limits, as in the protocol; 0: never. DeclinedRound is that round, DeclinedRounds the number
+	// of such rounds.
 	Declined       uint16 `json:"declined,omitempty"`
 	DeclinedRound  uint64 `json:"declined_round,omitempty"`
 	DeclinedRounds uint64 `json:"declined_rounds,omitempty"`
 
-	// Agent is what the device calls itself, its own word: program and version, platform,
-	// engine. Only a [Fleet.Page] has it.
+	// Agent is what the device calls itself, unverified: program and version, platform, engine.
+	// Only a [Fleet.Page] has it.
 	Agent string `json:"agent,omitempty"`
 }
 
-// Devices lists them in the order of their enrolment.
+// Devices lists all devices in the order of their enrolment.
 func (f *Fleet) Devices() ([]Device, error) {
 	rows, err := f.db.Query(`SELECT identity.key, at, seen, invitation, excluded,
 		(SELECT count(DISTINCT round) FROM strike WHERE strike.key = identity.key),
@@ -171,7 +171,7 @@ func (f *Fleet) Ban(prefix, reason string) (identity string, err error) {
 		reason = "banned by the operator"
 	}
 	if len(reason) > MaxNote {
-		return "", fmt.Errorf("%w: a reason of %d bytes, limit %d", ErrAsked, len(reason), MaxNote)
+		return "", fmt.Errorf("%w: a reason of %d bytes, limit %d", ErrRequest, len(reason), MaxNote)
 	}
 	return f.change("ban", prefix, func(tx *sql.Tx, key []byte) error {
 		_, err := tx.Exec(`UPDATE identity SET excluded = $1 WHERE key = $2`, reason, key)
@@ -179,7 +179,7 @@ func (f *Fleet) Ban(prefix, reason string) (identity string, err error) {
 	})
 }
 
-// Pardon takes a device in again, and its strikes away.
+// Pardon readmits a device and deletes its strikes.
 func (f *Fleet) Pardon(prefix string) (identity string, err error) {
 	return f.change("pardon", prefix, func(tx *sql.Tx, key []byte) error {
 		_, err := tx.Exec(`UPDATE identity SET excluded = '' WHERE key = $1`, key)
@@ -190,8 +190,8 @@ func (f *Fleet) Pardon(prefix string) (identity string, err error) {
 	})
 }
 
-// Forget takes a device out of the population, and out of the wait for devices that
-// have not come yet, until it comes again. To keep it out, Ban it.
+// Forget removes a device from the population until it comes back, so that rounds do not wait for
+// it. To keep it out, Ban it.
 func (f *Fleet) Forget(prefix string) (identity string, err error) {
 	return f.change("forget", prefix, func(tx *sql.Tx, key []byte) error {
 		_, err := tx.Exec(`UPDATE identity SET seen = 0 WHERE key = $1`, key)
@@ -209,17 +209,18 @@ type Invitation struct {
 	Revoked bool      `json:"revoked,omitempty"`
 }
 
-// Invite makes an invitation for a number of devices; its secret is for the token.
+// Invite creates an invitation for a number of devices and returns it with its secret, which goes
+// into the token.
 func (f *Fleet) Invite(note string, uses int, life time.Duration) (Invitation, []byte, error) {
 	now := f.now()
 	i := Invitation{Note: note, Uses: uses, Expires: now.Add(life).UTC().Truncate(time.Second)}
 	switch {
 	case uses < 1 || uses > MaxUses:
-		return i, nil, fmt.Errorf("%w: an invitation for %d devices, want 1..%d", ErrAsked, uses, MaxUses)
+		return i, nil, fmt.Errorf("%w: an invitation for %d devices, want 1..%d", ErrRequest, uses, MaxUses)
 	case life < time.Minute || life > MaxLife:
-		return i, nil, fmt.Errorf("%w: an invitation that expires after %v, want a minute to ten years", ErrAsked, life)
+		return i, nil, fmt.Errorf("%w: an invitation that expires after %v, want a minute to ten years", ErrRequest, life)
 	case len(note) > MaxNote:
-		return i, nil, fmt.Errorf("%w: a note of %d bytes, limit %d", ErrAsked, len(note), MaxNote)
+		return i, nil, fmt.Errorf("%w: a note of %d bytes, limit %d", ErrRequest, len(note), MaxNote)
 	}
 	secret := make([]byte, 32)
 	rand.Read(secret) // ends the program where the system has no randomness
@@ -265,7 +266,7 @@ func (f *Fleet) Invitations() ([]Invitation, error) {
 	return out, rows.Err()
 }
 
-// Revoke ends an invitation: nobody enrols by it any more. Who has, stays.
+// Revoke ends an invitation: nobody else enrols by it. Devices that have stay enrolled.
 func (f *Fleet) Revoke(id int64) error {
 	return f.acting("revoke invitation", strconv.FormatInt(id, 10), func(tx *sql.Tx) error {
 		res, err := tx.Exec(`UPDATE invitation SET revoked = 1 WHERE id = $1`, id)
@@ -279,8 +280,7 @@ func (f *Fleet) Revoke(id int64) error {
 	})
 }
 
-// Reached is the token of the coordinator, without a secret, as serve said last;
-// empty before.
+// Reached returns the coordinator's token, without a secret, as last stored by serve; "" before.
 func (f *Fleet) Reached() (token string, err error) {
 	if token, err = getMeta(f.db, "token"); errors.Is(err, sql.ErrNoRows) {
 		return "", nil
@@ -288,7 +288,7 @@ func (f *Fleet) Reached() (token string, err error) {
 	return token, ended(err)
 }
 
-// Reached keeps the coordinator's token, without its secret, for invitations.
+// Reached stores the coordinator's token, without its secret, for invitations.
 func (s *Store) Reached(token string) error {
 	return s.tx(func(tx *sql.Tx) error { return setMeta(tx, "token", token) })
 }

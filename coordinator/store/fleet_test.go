@@ -109,7 +109,7 @@ func TestHostileDeviceStaysOut(t *testing.T) {
 	if _, err := s.Enrol(key(2), 0); err != nil {
 		t.Fatal(err)
 	}
-	out, err := s.Out(now.Add(-time.Hour))
+	out, err := s.NotDrawn(now.Add(-time.Hour))
 	if why, absent := out[key(0)]; err != nil || len(out) != 2 || !strings.Contains(out[key(1)], "garbage") || !absent || why != "" {
 		t.Errorf("out are %v, %v", out, err)
 	}

@@ -10,7 +10,7 @@ const historySchema = `CREATE TABLE IF NOT EXISTS history (round INTEGER PRIMARY
 // MaxHistory is how many rounds are remembered.
 const MaxHistory = 2000
 
-// Remember keeps a line about a round that is over, in place of an earlier one.
+// Remember stores a line about a finished round, replacing an earlier one.
 func (s *Store) Remember(round uint64, body []byte) error {
 	return s.tx(func(tx *sql.Tx) error {
 		if _, err := tx.Exec(`INSERT INTO history (round, body) VALUES ($1, $2) ON CONFLICT (round) DO UPDATE SET body = excluded.body`, round, body); err != nil {

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// FleetFolder is where, inside the folder of a server with several jobs, the store of the
-// fleet that they share lies. Its identities, strikes, invitations and operators are the
-// fleet's; each job has rounds, ledger and checkpoints in a folder of its own.
+// FleetFolder is the folder, inside that of a server with several jobs, of the store of their
+// fleet: identities, strikes, invitations and operators. Each job has rounds, ledger and
+// checkpoints in a folder of its own.
 const FleetFolder = "fleet"
 
 // hostedSchema holds the jobs of a fleet, and what they spent: see spending.go.
@@ -46,7 +46,9 @@ CREATE TRIGGER IF NOT EXISTS spending_delete BEFORE DELETE ON spending BEGIN SEL
 
 // Want is what operators ask of a job; State is what has become of it.
 type (
-	Want  string
+	// Want is what operators ask of a job.
+	Want string
+	// State is what has become of a job.
 	State string
 )
 
@@ -58,7 +60,7 @@ const (
 	WantArchive Want = "archive"
 )
 
-// What becomes of a job.
+// The states of a job.
 const (
 	StateQueued   State = "queued" // for a place among those that are open
 	StateRunning  State = "running"
@@ -69,7 +71,7 @@ const (
 	StateArchived State = "archived" // closed for good; what it spent counts on
 )
 
-// Over says whether a job makes no more rounds unless somebody asks.
+// Over reports whether a job makes no more rounds unless somebody asks for them.
 func (s State) Over() bool {
 	return s == StateFinished || s == StateStopped || s == StateFailed || s == StateArchived
 }
@@ -96,7 +98,7 @@ const (
 	MaxHosted     = 1000     // jobs ever submitted
 	MaxHostedFile = 64 << 10 // bytes of a job file
 	MaxPriority   = 1000
-	EveryPool     = "fleet" // the pool of a job that names none
+	DefaultPool   = "fleet" // the pool of a job that names none
 )
 
 // ErrPool: the identity is enrolled in another pool of the fleet.
@@ -104,9 +106,8 @@ var ErrPool = errors.New("store: the device is enrolled in another pool of this 
 
 var hostedName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
 
-// OpenShared opens the store of a fleet in a server's folder, and makes it where there is
-// none: of a folder in which one job has run, with the devices, invitations and operators
-// of that one.
+// OpenShared opens the store of the fleet in a server's folder, or creates it: if one job has run
+// in that folder, with the devices, invitations and operators of that job.
 func OpenShared(dir string) (*Store, error) {
 	sum := sha256.Sum256([]byte("starling/1 fleet"))
 	shared := filepath.Join(dir, FleetFolder)
@@ -126,7 +127,7 @@ func OpenShared(dir string) (*Store, error) {
 		return Open(shared, opt)
 	}
 	if p.server != "" {
-		return nil, fmt.Errorf("%w: one job ran in %s, and only a folder's becomes a server's: give a server of several another schema", ErrAsked, p)
+		return nil, fmt.Errorf("%w: one job ran in %s, and only a folder's becomes a server's: give a server of several another schema", ErrRequest, p)
 	}
 	// Nobody may change what is copied meanwhile.
 	lock, err := lockFolder(filepath.Join(dir, "lock"))
@@ -159,7 +160,7 @@ func OpenShared(dir string) (*Store, error) {
 	return Open(shared, opt)
 }
 
-// IsShared says whether a folder is a server's, with a fleet that jobs share.
+// IsShared reports whether a folder is that of a server with several jobs over one fleet.
 func IsShared(dir string) (bool, error) {
 	p, err := placeOf(dir)
 	if err != nil {
@@ -176,7 +177,7 @@ func (s *Store) takeOver(path string) error {
 	err := s.tx(func(tx *sql.Tx) error {
 		for _, q := range []string{
 			`INSERT INTO identity (id, key, at, seen, invitation, excluded) SELECT id, key, at, seen, invitation, excluded FROM alone.identity`,
-			`INSERT INTO member (key, pool) SELECT key, '` + EveryPool + `' FROM alone.identity`,
+			`INSERT INTO member (key, pool) SELECT key, '` + DefaultPool + `' FROM alone.identity`,
 			`INSERT INTO strike (id, key, round, at, reason) SELECT id, key, round, at, reason FROM alone.strike`,
 			`INSERT INTO invitation (id, secret, note, uses, used, expires, revoked, at)
 				SELECT id, secret, note, uses, used, expires, revoked, at FROM alone.invitation`,
@@ -194,20 +195,21 @@ func (s *Store) takeOver(path string) error {
 	return errors.Join(err, ended(detached))
 }
 
-// Submit adds a job to the fleet: ErrAsked where its name is taken or it is out of bounds.
+// Submit adds a job to the fleet. The error is ErrRequest if its name is taken or a field is out of
+// range.
 func (f *Fleet) Submit(j Hosted) error {
 	if j.Pool == "" {
-		j.Pool = EveryPool
+		j.Pool = DefaultPool
 	}
 	switch {
 	case !hostedName.MatchString(j.Name):
-		return fmt.Errorf("%w: the job's name %.70q: want 1 to 40 of a-z, 0-9 and -, the first no -", ErrAsked, j.Name)
+		return fmt.Errorf("%w: the job's name %.70q: want 1 to 40 of a-z, 0-9 and -, the first no -", ErrRequest, j.Name)
 	case !hostedName.MatchString(j.Pool):
-		return fmt.Errorf("%w: the pool %.70q: want 1 to 40 of a-z, 0-9 and -, the first no -", ErrAsked, j.Pool)
+		return fmt.Errorf("%w: the pool %.70q: want 1 to 40 of a-z, 0-9 and -, the first no -", ErrRequest, j.Pool)
 	case j.Priority < -MaxPriority || j.Priority > MaxPriority:
-		return fmt.Errorf("%w: a priority of %d, want -%d..%d", ErrAsked, j.Priority, MaxPriority, MaxPriority)
+		return fmt.Errorf("%w: a priority of %d, want -%d..%d", ErrRequest, j.Priority, MaxPriority, MaxPriority)
 	case len(j.File) == 0 || len(j.File) > MaxHostedFile:
-		return fmt.Errorf("%w: a job file of %d bytes, want 1..%d", ErrAsked, len(j.File), MaxHostedFile)
+		return fmt.Errorf("%w: a job file of %d bytes, want 1..%d", ErrRequest, len(j.File), MaxHostedFile)
 	}
 	if j.Folder == "" {
 		j.Folder = "jobs/" + j.Name
@@ -218,14 +220,14 @@ func (f *Fleet) Submit(j Hosted) error {
 			return err
 		}
 		if taken > 0 {
-			return fmt.Errorf("%w: there is a job %q already, and its ledger stays its own: take another name", ErrAsked, j.Name)
+			return fmt.Errorf("%w: there is a job %q already, and its ledger stays its own: take another name", ErrRequest, j.Name)
 		}
 		if all >= MaxHosted {
 			return fmt.Errorf("%w: %d jobs were submitted, limit %d", ErrFull, all, MaxHosted)
 		}
-		if j.Folder == "." && j.Pool != EveryPool { // what it spent is of the devices that came with the folder
+		if j.Folder == "." && j.Pool != DefaultPool { // what it spent is of the devices that came with the folder
 			if all > 0 {
-				return fmt.Errorf("%w: others were submitted before the job that ran in the folder: it is of the pool %s, as its devices are", ErrAsked, EveryPool)
+				return fmt.Errorf("%w: others were submitted before the job that ran in the folder: it is of the pool %s, as its devices are", ErrRequest, DefaultPool)
 			}
 			if _, err := tx.Exec(`UPDATE member SET pool = $1`, j.Pool); err != nil {
 				return err
@@ -262,15 +264,16 @@ func hosted(q querier) ([]Hosted, error) {
 	return out, ended(rows.Err())
 }
 
-// Steer says what is wanted of a job from now on: WantRun resumes one that is paused or
-// has failed. The reason is kept among the acts. ErrAsked where its state does not allow it.
+// Steer sets what is wanted of a job from now on: WantRun resumes one that is paused or has failed.
+// The reason is recorded with the act. The error is ErrRequest if the job's state does not allow
+// it.
 func (f *Fleet) Steer(name string, want Want, reason string) error {
 	act := map[Want]string{WantRun: "resume job", WantPause: "pause job", WantStop: "stop job", WantArchive: "archive job"}[want]
 	if act == "" {
-		return fmt.Errorf("%w: %.40q of a job: want run, pause, stop or archive", ErrAsked, want)
+		return fmt.Errorf("%w: %.40q of a job: want run, pause, stop or archive", ErrRequest, want)
 	}
 	if len(reason) > MaxNote {
-		return fmt.Errorf("%w: a reason of %d bytes, limit %d", ErrAsked, len(reason), MaxNote)
+		return fmt.Errorf("%w: a reason of %d bytes, limit %d", ErrRequest, len(reason), MaxNote)
 	}
 	subject := name
 	if reason != "" {
@@ -296,7 +299,7 @@ func (f *Fleet) Steer(name string, want Want, reason string) error {
 			allowed = state.Over()
 		}
 		if !allowed {
-			return fmt.Errorf("%w: job %q is %s (%s is wanted of it): it cannot be asked to %s", ErrAsked, name, state, now, want)
+			return fmt.Errorf("%w: job %q is %s (%s is wanted of it): it cannot be asked to %s", ErrRequest, name, state, now, want)
 		}
 		if want == WantRun && state == StateFailed {
 			state = StateQueued
@@ -306,8 +309,8 @@ func (f *Fleet) Steer(name string, want Want, reason string) error {
 	})
 }
 
-// NoteState keeps what has become of a job.
-func (s *Store) NoteState(name string, state State, reason string) error {
+// SetState stores what has become of a job.
+func (s *Store) SetState(name string, state State, reason string) error {
 	return s.tx(func(tx *sql.Tx) error {
 		_, err := tx.Exec(`UPDATE hosted SET state = $1, reason = $2 WHERE name = $3`, state, plain(reason[:min(len(reason), 1000)]), name)
 		return err
@@ -339,9 +342,9 @@ func (r *enrolment) join(tx *sql.Tx) error {
 	return err
 }
 
-// StrikeIn notes that a device misbehaved in a round of one of the fleet's jobs, as Strike
-// does, and counts the rounds of all jobs in which it has since it was pardoned: as many as
-// most exclude it, or one that is proven.
+// StrikeIn is Strike for one job of a fleet. It returns the number of rounds, of all jobs, in which
+// the device has misbehaved since it was last pardoned. The device is excluded if that number
+// reaches most, or if the fault is proven.
 func (s *Store) StrikeIn(job string, key [32]byte, round uint64, reason string, proven bool, most int) (strikes int, excluded bool, err error) {
 	reason = job + ": " + reason
 	err = s.tx(func(tx *sql.Tx) error {
@@ -364,8 +367,8 @@ func (s *Store) StrikeIn(job string, key [32]byte, round uint64, reason string, 
 	return strikes, excluded, err
 }
 
-// Members lists a pool's identities by key, for who wants to see that two of them
-// have none in common.
+// Members lists the identities of each pool, so that anybody can see that two pools have none in
+// common.
 func (f *Fleet) Members() (map[string][][32]byte, error) {
 	rows, err := f.db.Query(`SELECT key, pool FROM member ORDER BY key`)
 	if err != nil {

@@ -10,11 +10,12 @@ import (
 	"time"
 )
 
-// ErrLeased: another coordinator holds the database's lease. It gives it back when it ends,
-// and loses it LeaseTerm after it was last there.
+// ErrLeased: another coordinator holds the database's lease. It gives the lease back when it ends,
+// and loses it LeaseTerm after it last renewed it.
 var ErrLeased = errors.New("store: another coordinator holds the lease of this state")
 
-// LeaseTerm is how long a lease holds without being renewed, which is tried five times in it.
+// LeaseTerm is how long a lease holds without being renewed. Its owner tries to renew it five times
+// in that time.
 const LeaseTerm = 5 * time.Second
 
 // leaseSchema is PostgreSQL's alone: beside SQLite's file the operating system's lock says
@@ -80,16 +81,18 @@ func (s *Store) renew(stop <-chan struct{}) {
 }
 
 // Holds reports whether nobody else can have taken the lease yet: it was renewed within its term,
-// or is a folder's, which holds until Close.
+// or is the lock of a folder, which holds until Close.
 func (s *Store) Holds() bool {
 	at := s.renewed.Load()
 	return at == 0 || time.Since(time.Unix(0, at)) < s.opt.term
 }
 
-// Lost is closed when another coordinator has taken the lease: nothing can be written any more.
+// Lost is closed when another coordinator has taken the lease: then nothing can be written any
+// more.
 func (s *Store) Lost() <-chan struct{} { return s.lost }
 
-// Fence is what the store is written under, for those of the jobs that this fleet's host opens.
+// Fence is the fencing token that the store is written under, for the stores of the jobs that share
+// this fleet.
 func (s *Store) Fence() string { return s.fence }
 
 // giveBack ends the lease, so that another one need not wait.
@@ -104,10 +107,10 @@ func (s *Store) giveBack() error {
 	return err
 }
 
-// Await returns when nobody holds the lease of a folder's state, at once where it is no
-// database's; waiting is called where it is held. Somebody else may be faster: Open then
-// says so.
-func Await(ctx context.Context, dir string, waiting func()) error {
+// AwaitLease returns when nobody holds the lease of a folder's state; at once if the state is not
+// in a database. It calls waiting if it has to wait. Another process may still be faster: then Open
+// returns ErrLeased.
+func AwaitLease(ctx context.Context, dir string, waiting func()) error {
 	p, err := placeOf(dir)
 	if err != nil || p.server == "" {
 		return err
@@ -132,8 +135,8 @@ func Await(ctx context.Context, dir string, waiting func()) error {
 	}
 }
 
-// Serving says whether a server runs that shares this folder's fleet among its jobs. What stands in
-// the store says what became of a job last, also of one whose server was killed.
+// Serving reports whether a server is running that shares this folder's fleet among its jobs. The
+// store's states of jobs are the last known ones, also after the server was killed.
 func Serving(dir string) (bool, error) {
 	p, err := placeOf(dir)
 	if err != nil {
@@ -154,7 +157,7 @@ func Serving(dir string) (bool, error) {
 	return false, err
 }
 
-// held says whether somebody holds the lease.
+// held reports whether somebody holds the lease.
 func (p place) held() (is bool, err error) {
 	db, err := p.open(reading)
 	if err != nil {

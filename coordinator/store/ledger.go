@@ -11,9 +11,8 @@ import (
 	"github.com/starling-fl/starling/dp"
 )
 
-// Note is what stands beside a ledger event for whoever reads it. It is derived
-// or commentary: the chain covers the event, from which every guarantee can be
-// computed again.
+// Note is a comment beside a ledger event. The chain covers the event only, from which every
+// guarantee in the note can be computed again.
 type Note struct {
 	At            time.Time `json:"at"`
 	Reason        string    `json:"reason,omitempty"` // of a charge
@@ -28,18 +27,18 @@ type Entry struct {
 	Cohort dp.Certificate // without the nonce that opens its commitment
 }
 
-// Ledger is a verified ledger.
+// Ledger is a verified privacy ledger.
 type Ledger struct {
 	Task    string
 	Private bool // false: a reproducible run, whose noise is not secret, or one without noise
 	Bare    bool // some round was released without noise
 	Entries []Entry
-	Head    [32]byte // hash of the last entry; the chain's beginning where there is none
+	Head    [32]byte // hash of the last entry; the chain's beginning if there is none
 	// Owed are rounds under way, or cut off with their process, that will be charged.
 	Owed []dp.Event
 }
 
-// LedgerError says where a ledger breaks; it is ErrLedger.
+// LedgerError says where a ledger is broken; errors.Is makes it an ErrLedger.
 type LedgerError struct {
 	Seq    uint64
 	Reason string
@@ -52,7 +51,7 @@ func (e *LedgerError) Error() string {
 // Is makes every LedgerError an ErrLedger.
 func (e *LedgerError) Is(target error) bool { return target == ErrLedger }
 
-// Events returns what the accountants take.
+// Events returns the events in the form that accountants take.
 func (l Ledger) Events() []dp.Event {
 	events := make([]dp.Event, len(l.Entries))
 	for i, e := range l.Entries {
@@ -274,8 +273,8 @@ func (s *Store) Ledger() (Ledger, error) {
 	return l, nil
 }
 
-// ReadLedger reads and verifies the ledger of a folder without taking it over:
-// a coordinator may be running. Where there is none it returns ErrNoStore.
+// ReadLedger reads and verifies the ledger of a folder without becoming its writer: a coordinator
+// may be running. The error is ErrNoStore if there is none.
 func ReadLedger(dir string) (l Ledger, err error) {
 	path, err := placeOf(dir)
 	if err != nil {
@@ -311,5 +310,5 @@ func ReadLedger(dir string) (l Ledger, err error) {
 	return l, nil
 }
 
-// HeadString is the head for printing and keeping elsewhere.
+// HeadString is the head as text, to be printed and kept elsewhere.
 func (l Ledger) HeadString() string { return hex.EncodeToString(l.Head[:]) }

@@ -200,7 +200,7 @@ func completeLog(tx *sql.Tx) error {
 	return nil
 }
 
-// LogHead is the head of the log of enrolled keys.
+// LogHead returns the head of the log of enrolled keys.
 func (s *Store) LogHead() (log.Head, error) {
 	size, err := logSize(s.db)
 	if err != nil {
@@ -209,13 +209,13 @@ func (s *Store) LogHead() (log.Head, error) {
 	return log.HeadOf(size, logReader{s.db})
 }
 
-// ProveConsistency proves that the log of size leaves goes on from the one of from.
+// ProveConsistency proves that the log with size leaves extends the one with from leaves.
 func (s *Store) ProveConsistency(from, size int64) ([]log.Hash, error) {
 	return log.ProveConsistency(from, size, logReader{s.db})
 }
 
-// ProveMembers proves that keys stand in the log of size leaves, and says since when. It
-// wraps ErrUnknown where one does not.
+// ProveMembers proves that keys are in the log of size leaves, and since when. The error wraps
+// ErrUnknown if one is not.
 func (s *Store) ProveMembers(size int64, keys [][32]byte) (*log.Members, error) {
 	m := &log.Members{Leaves: make([]int64, len(keys)), At: make([]uint64, len(keys))}
 	for begin := 0; begin < len(keys); begin += mostAsked {

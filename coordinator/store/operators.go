@@ -52,13 +52,14 @@ const (
 // Roles are all of them, the least first.
 var Roles = []Role{RoleViewer, RoleOperator, RoleAdmin}
 
-// Allows says whether the role may do what another needs.
+// Allows reports whether the role may do what another needs.
 func (r Role) Allows(need Role) bool {
 	least := slices.Index(Roles, need)
 	return least >= 0 && slices.Index(Roles, r) >= least
 }
 
-// Operator is somebody who may see or steer the coordinator, and shows a token that the store keeps as a hash.
+// Operator is somebody who may see or steer the coordinator. Operators authenticate by a token, of
+// which the store keeps only a hash.
 type Operator struct {
 	Name    string    `json:"name"`
 	Role    Role      `json:"role"`
@@ -77,32 +78,32 @@ const (
 
 var operatorName = regexp.MustCompile(`^[\pL\pN][\pL\pN ._@+-]{0,63}$`)
 
-// ByFolder is who acts with the folder at hand, or with the token that is kept in it.
+// ByFolder names whoever acts with access to the folder, or with the token kept in it.
 const ByFolder = "(the folder)"
 
-// As has what follows noted as done by an operator.
+// As returns a Fleet whose acts are recorded as those of the named operator.
 func (f *Fleet) As(name string) *Fleet {
 	return &Fleet{db: f.db, now: f.now, by: name, within: f.within}
 }
 
-// Within has viewers who are named see one job of the fleet's alone.
+// Within returns a Fleet whose AddOperator makes viewers that see only the named job.
 func (f *Fleet) Within(job string) *Fleet {
 	return &Fleet{db: f.db, now: f.now, by: f.by, within: job}
 }
 
-// AddOperator gives a name a role until it expires or is revoked. The token is shown here
-// and never again. ErrFull where there are too many names, ErrAsked where the name was
-// given before.
+// AddOperator gives a name a role until it expires or is revoked, and returns the token, which is
+// not stored and cannot be shown again. The error is ErrFull if there are too many names,
+// ErrRequest if the name was used before.
 func (f *Fleet) AddOperator(name string, role Role, life time.Duration) (Operator, string, error) {
 	now := f.now()
 	n := Operator{Name: name, Role: role, Made: now.UTC().Truncate(time.Second), Expires: now.Add(life).UTC().Truncate(time.Second)}
 	switch {
 	case !operatorName.MatchString(name):
-		return n, "", fmt.Errorf("%w: the name %.70q: want 1 to 64 letters, digits and any of \" ._@+-\", the first a letter or digit", ErrAsked, name)
+		return n, "", fmt.Errorf("%w: the name %.70q: want 1 to 64 letters, digits and any of \" ._@+-\", the first a letter or digit", ErrRequest, name)
 	case !slices.Contains(Roles, role):
-		return n, "", fmt.Errorf("%w: the role %.40q: want one of %q", ErrAsked, role, Roles)
+		return n, "", fmt.Errorf("%w: the role %.40q: want one of %q", ErrRequest, role, Roles)
 	case life < time.Minute || life > MaxLife:
-		return n, "", fmt.Errorf("%w: it would expire after %v: want a minute to ten years", ErrAsked, life)
+		return n, "", fmt.Errorf("%w: it would expire after %v: want a minute to ten years", ErrRequest, life)
 	}
 	as := name + " as " + string(role)
 	if role == RoleViewer && f.within != "" {
@@ -119,7 +120,7 @@ func (f *Fleet) AddOperator(name string, role Role, life time.Duration) (Operato
 			return err
 		}
 		if taken > 0 {
-			return fmt.Errorf("%w: the name %q was given before, and acts are noted under it: take another", ErrAsked, name)
+			return fmt.Errorf("%w: the name %q was given before, and acts are noted under it: take another", ErrRequest, name)
 		}
 		if names >= MaxOperators {
 			return fmt.Errorf("%w: %d operators were named, limit %d", ErrFull, names, MaxOperators)
@@ -176,14 +177,14 @@ func (f *Fleet) RevokeOperator(name string) error {
 	})
 }
 
-// IsOperatorToken says whether a text has a token's form.
+// IsOperatorToken reports whether a text has the form of an operator's token.
 func IsOperatorToken(text string) bool {
 	return len(text) == len(tokenPrefix)+2*tokenSize && strings.HasPrefix(text, tokenPrefix)
 }
 
-// WhoShows is the operator of a token; ErrUnknown where there is none, or one that is
-// revoked or expired.
-func (f *Fleet) WhoShows(token string) (Operator, error) {
+// OperatorByToken returns the operator that a token belongs to. The error is ErrUnknown if there is
+// none, or if it is revoked or expired.
+func (f *Fleet) OperatorByToken(token string) (Operator, error) {
 	if !IsOperatorToken(token) {
 		return Operator{}, fmt.Errorf("%w: operator", ErrUnknown)
 	}
@@ -195,7 +196,7 @@ func (f *Fleet) WhoShows(token string) (Operator, error) {
 	return n, err
 }
 
-// An Act is what somebody did to the fleet.
+// An Act is a change that somebody made to the fleet.
 type Act struct {
 	Seq     int64     `json:"seq"` // from 1
 	At      time.Time `json:"at"`
@@ -248,8 +249,8 @@ func (f *Fleet) note(tx *sql.Tx, act, subject string) error {
 	return err
 }
 
-// Acts are all that was done, the first first; ErrLedger where the chain is broken. head is
-// the last hash, for who keeps it elsewhere.
+// Acts lists all acts, the first first, with the last hash of their chain, to be kept elsewhere.
+// The error is ErrLedger if the chain is broken.
 func (f *Fleet) Acts() (acts []Act, head [32]byte, err error) {
 	rows, err := f.db.Query(`SELECT seq, body, hash FROM act ORDER BY seq`)
 	if err != nil {

@@ -33,24 +33,24 @@ func TestOperators(t *testing.T) {
 	f, now := hands(t)
 	ada, token, err := f.AddOperator("Ada", RoleOperator, time.Hour)
 	ok(t, err)
-	if got, err := f.WhoShows(token); err != nil || got != ada {
+	if got, err := f.OperatorByToken(token); err != nil || got != ada {
 		t.Errorf("%+v, %v, want %+v", got, err, ada)
 	}
 	for _, other := range []string{"", "Ada", token[:len(token)-1], token + "0", strings.ToUpper(token), tokenPrefix + strings.Repeat("0", 64)} {
-		if got, err := f.WhoShows(other); !errors.Is(err, ErrUnknown) {
+		if got, err := f.OperatorByToken(other); !errors.Is(err, ErrUnknown) {
 			t.Errorf("%q shows %+v, %v", other, got, err)
 		}
 	}
 	*now = now.Add(time.Hour)
-	if _, err := f.WhoShows(token); !errors.Is(err, ErrUnknown) {
+	if _, err := f.OperatorByToken(token); !errors.Is(err, ErrUnknown) {
 		t.Errorf("an expired token: %v", err)
 	}
 	*now = now.Add(-time.Minute)
 	ok(t, f.As("Grace").RevokeOperator("Ada"))
-	if _, err := f.WhoShows(token); !errors.Is(err, ErrUnknown) {
+	if _, err := f.OperatorByToken(token); !errors.Is(err, ErrUnknown) {
 		t.Errorf("a revoked token: %v", err)
 	}
-	if _, _, err := f.AddOperator("Ada", RoleViewer, time.Hour); !errors.Is(err, ErrAsked) {
+	if _, _, err := f.AddOperator("Ada", RoleViewer, time.Hour); !errors.Is(err, ErrRequest) {
 		t.Errorf("a name that was given: %v", err)
 	}
 	if err := f.RevokeOperator("Alan"); !errors.Is(err, ErrUnknown) {
@@ -62,7 +62,7 @@ func TestOperators(t *testing.T) {
 		life time.Duration
 	}{{"", RoleViewer, time.Hour}, {" Ada", RoleViewer, time.Hour}, {"a\nb", RoleViewer, time.Hour}, {strings.Repeat("a", 65), RoleViewer, time.Hour},
 		{ByFolder, RoleViewer, time.Hour}, {"Bob", "root", time.Hour}, {"Bob", RoleViewer, time.Second}, {"Bob", RoleViewer, 11 * 365 * 24 * time.Hour}} {
-		if _, _, err := f.AddOperator(bad.name, bad.role, bad.life); !errors.Is(err, ErrAsked) {
+		if _, _, err := f.AddOperator(bad.name, bad.role, bad.life); !errors.Is(err, ErrRequest) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}

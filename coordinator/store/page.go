@@ -10,25 +10,25 @@ import (
 // MaxPage bounds the devices of a page.
 const MaxPage = 500
 
-// Which devices a page is of.
-type Which struct {
-	Begins string // hexadecimal digits that the identity begins with
+// PageQuery selects the devices of a page.
+type PageQuery struct {
+	Prefix string // hexadecimal digits that the identity begins with
 	Held   bool   // only those with strikes, or excluded
-	From   int    // so many are left out
-	Most   int    // 1..MaxPage
+	Offset int    // so many are left out
+	Limit  int    // 1..MaxPage
 }
 
 // Page lists some devices: the excluded first, then by strikes, then in the order of their
-// enrolment. found is how many there are in all.
-func (f *Fleet) Page(w Which) (page []Device, found int, err error) {
-	begins := strings.ToUpper(w.Begins)
+// enrolment. found is the number of all devices that match.
+func (f *Fleet) Page(w PageQuery) (page []Device, found int, err error) {
+	begins := strings.ToUpper(w.Prefix)
 	switch {
 	case len(begins) > 64 || strings.Trim(begins, "0123456789ABCDEF") != "":
-		return nil, 0, fmt.Errorf("%w: an identity begins with at most 64 hexadecimal digits", ErrAsked)
-	case w.Most < 1 || w.Most > MaxPage:
-		return nil, 0, fmt.Errorf("%w: a page of %d devices, want 1..%d", ErrAsked, w.Most, MaxPage)
-	case w.From < 0:
-		return nil, 0, fmt.Errorf("%w: a page from device %d", ErrAsked, w.From)
+		return nil, 0, fmt.Errorf("%w: an identity begins with at most 64 hexadecimal digits", ErrRequest)
+	case w.Limit < 1 || w.Limit > MaxPage:
+		return nil, 0, fmt.Errorf("%w: a page of %d devices, want 1..%d", ErrRequest, w.Limit, MaxPage)
+	case w.Offset < 0:
+		return nil, 0, fmt.Errorf("%w: a page from device %d", ErrRequest, w.Offset)
 	}
 	const from = ` FROM identity LEFT JOIN (SELECT key, count(DISTINCT round) AS n FROM strike GROUP BY key) AS struck ON struck.key = identity.key
 		LEFT JOIN declined ON declined.key = identity.key LEFT JOIN agent ON agent.key = identity.key
@@ -38,7 +38,7 @@ func (f *Fleet) Page(w Which) (page []Device, found int, err error) {
 	}
 	rows, err := f.db.Query(`SELECT identity.key, at, seen, invitation, excluded, coalesce(struck.n, 0),
 		coalesce(declined.code, 0), coalesce(declined.round, 0), coalesce(declined.rounds, 0), coalesce(agent.said, '')`+from+
-		` ORDER BY excluded <> '' DESC, coalesce(struck.n, 0) DESC, id LIMIT $3 OFFSET $4`, begins+"%", w.Held, w.Most, w.From)
+		` ORDER BY excluded <> '' DESC, coalesce(struck.n, 0) DESC, id LIMIT $3 OFFSET $4`, begins+"%", w.Held, w.Limit, w.Offset)
 	if err != nil {
 		return nil, 0, prefixed(err)
 	}

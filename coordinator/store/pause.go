@@ -10,17 +10,17 @@ import (
 // pauseKey is the row of the operators' word that no round is to be drawn; empty: one may be.
 const pauseKey = "paused"
 
-// A Pause is an operator's word that no more rounds are drawn until it is taken back.
+// A Pause is an operator's order to draw no more rounds until it is withdrawn.
 type Pause struct {
 	By     string `json:"by"`
 	Reason string `json:"reason"`
 }
 
-// Pause has the coordinator draw no more rounds, over restarts; the one that runs goes to its
-// end. A second one takes the first's place.
+// Pause stops the coordinator from drawing rounds, also after a restart. A round that is running
+// goes to its end. A second pause replaces the first.
 func (f *Fleet) Pause(reason string) error {
 	if len(reason) > MaxNote {
-		return fmt.Errorf("%w: a reason of %d bytes, limit %d", ErrAsked, len(reason), MaxNote)
+		return fmt.Errorf("%w: a reason of %d bytes, limit %d", ErrRequest, len(reason), MaxNote)
 	}
 	by := f.by
 	if by == "" {
@@ -33,7 +33,7 @@ func (f *Fleet) Pause(reason string) error {
 	return f.acting("pause job", reason, func(tx *sql.Tx) error { return setMeta(tx, pauseKey, string(b)) })
 }
 
-// Resume takes a pause back; ErrAsked where there is none.
+// Resume ends the pause. The error is ErrRequest if there is none.
 func (f *Fleet) Resume() error {
 	return f.acting("resume job", "", func(tx *sql.Tx) error {
 		p, err := paused(tx)
@@ -41,16 +41,16 @@ func (f *Fleet) Resume() error {
 			return err
 		}
 		if p == nil {
-			return fmt.Errorf("%w: the job is not paused by an operator", ErrAsked)
+			return fmt.Errorf("%w: the job is not paused by an operator", ErrRequest)
 		}
 		return setMeta(tx, pauseKey, "")
 	})
 }
 
-// Paused is the pause that holds, nil for none.
+// Paused returns the current pause, or nil.
 func (f *Fleet) Paused() (*Pause, error) { return paused(f.db) }
 
-// Paused is the pause that holds, nil for none.
+// Paused returns the current pause, or nil.
 func (s *Store) Paused() (*Pause, error) { return paused(s.db) }
 
 func paused(q querier) (*Pause, error) {

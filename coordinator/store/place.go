@@ -87,27 +87,27 @@ var schemaName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,15}$`)
 func parseURL(text string) (server, schema string, err error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return "", "", fmt.Errorf("%w: a database's URL, want postgres://USER@HOST/DATABASE", ErrAsked) // which may hold a password
+		return "", "", fmt.Errorf("%w: a database's URL, want postgres://USER@HOST/DATABASE", ErrRequest) // which may hold a password
 	}
 	q := u.Query()
 	if schema = q.Get("schema"); schema == "" {
 		schema = "starling"
 	}
 	if !schemaName.MatchString(schema) {
-		return "", "", fmt.Errorf("%w: schema %.40q, want 1 to 16 of a-z, 0-9 and _, the first a letter", ErrAsked, schema)
+		return "", "", fmt.Errorf("%w: schema %.40q, want 1 to 16 of a-z, 0-9 and _, the first a letter", ErrRequest, schema)
 	}
 	q.Del("schema")
 	u.RawQuery = q.Encode()
 	if _, err := connection(u.String(), schema); err != nil {
-		return "", "", fmt.Errorf("%w: the database's URL: %w", ErrAsked, err)
+		return "", "", fmt.Errorf("%w: the database's URL: %w", ErrRequest, err)
 	}
 	return u.String(), schema, nil
 }
 
-// Keep has a folder's state kept in a PostgreSQL database (postgres://USER@HOST/DATABASE,
-// with ?schema=NAME where one database holds several servers): ErrAsked where the folder
-// has state already, of its own or in another database.
-func Keep(dir, database string) error {
+// UseDatabase makes a folder keep its state in a PostgreSQL database
+// (postgres://USER@HOST/DATABASE, with ?schema=NAME if one database serves several servers). The
+// error is ErrRequest if the folder has state already, of its own or in another database.
+func UseDatabase(dir, database string) error {
 	if _, _, err := parseURL(database); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func Keep(dir, database string) error {
 	}
 	for _, file := range []string{filepath.Join(dir, FileName), filepath.Join(dir, FleetFolder, FileName)} {
 		if _, err := os.Stat(file); err == nil {
-			return fmt.Errorf("%w: %s holds the folder's state: give another folder for a database's", ErrAsked, file)
+			return fmt.Errorf("%w: %s holds the folder's state: give another folder for a database's", ErrRequest, file)
 		}
 	}
 	path := filepath.Join(dir, URLFile)
@@ -124,7 +124,7 @@ func Keep(dir, database string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = os.WriteFile(path, []byte(database+"\n"), 0o600)
 	} else if err == nil && strings.TrimSpace(string(was)) != database {
-		return fmt.Errorf("%w: %s names another database", ErrAsked, path)
+		return fmt.Errorf("%w: %s names another database", ErrRequest, path)
 	}
 	if err != nil {
 		return fmt.Errorf("store: %w", err)

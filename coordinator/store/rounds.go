@@ -26,10 +26,9 @@ type Round struct {
 	Version     uint64 // of the checkpoint it starts from; 0 is the initial adapter
 	Rank        int
 	Certificate dp.Certificate // of the sampling; its secret nonce is stored apart
-	// Cost is what the round is charged from its draw on, nil where it owes
-	// nothing before PersistIntent. Where coins chose the cohort it is set: a round
-	// that could still be dropped free of charge and drawn again would make what is
-	// released depend on who was drawn.
+	// Cost is what the round is charged from its draw on, nil if it owes nothing before
+	// PersistIntent. It must be set if coins chose the cohort: a round that could still be dropped
+	// free of charge and drawn again would make what is released depend on who was drawn.
 	Cost *dp.Event
 }
 
@@ -118,9 +117,9 @@ func (s *Store) PersistSurvivors(round uint64, sets map[int][]byte) error {
 	})
 }
 
-// PersistIntent writes that unmasking begins and what it will cost. It must
-// return before anything that lets anybody unmask is sent, and is refused for a
-// round that has one: begun with a Cost it has it already.
+// PersistIntent records that unmasking begins and what it will cost. It must return before anything
+// is sent that lets anybody unmask. It is refused for a round that has an intent already, as one
+// begun with a Cost has.
 func (s *Store) PersistIntent(cost dp.Event) error {
 	return s.tx(func(tx *sql.Tx) error { return s.intend(tx, cost, "unmasking") })
 }
@@ -137,7 +136,7 @@ func (s *Store) intend(tx *sql.Tx, cost dp.Event, state string) error {
 	return s.journal(tx, cost.Round, state, "intent")
 }
 
-// checkIntent holds an event against the round's stored intent: all of it but the
+// checkIntent checks an event against the round's stored intent: all of it but the
 // kind, which is known only in the end. Without an intent it is sql.ErrNoRows.
 func checkIntent(tx *sql.Tx, ev dp.Event) error {
 	var body []byte
@@ -223,8 +222,8 @@ func (s *Store) settle(tx *sql.Tx, round uint64, o Outcome, reason string) error
 	return nil
 }
 
-// Charge pays for a round that released nothing; the event's kind becomes
-// dp.KindCharged, unless it is one without noise, which stays one.
+// Charge pays for a round that released nothing. The event's kind becomes dp.KindCharged, unless it
+// is dp.KindBare.
 func (s *Store) Charge(ev dp.Event, note Note) (e Entry, err error) {
 	err = s.tx(func(tx *sql.Tx) error {
 		var err error
@@ -248,8 +247,8 @@ func (s *Store) charge(tx *sql.Tx, ev dp.Event, note Note) (Entry, error) {
 	return e, s.settle(tx, ev.Round, Charged, note.Reason)
 }
 
-// Abandon ends a round that cost nothing. It refuses one whose intent is
-// written, at its draw or later: that one must be committed or charged.
+// Abandon ends a round that cost nothing. It refuses a round whose intent is written, at its draw
+// or later: that one must be committed or charged.
 func (s *Store) Abandon(round uint64, reason string) error {
 	return s.tx(func(tx *sql.Tx) error {
 		var intents int
@@ -263,7 +262,7 @@ func (s *Store) Abandon(round uint64, reason string) error {
 	})
 }
 
-// Last returns the last checkpoint, or nil where none is committed.
+// Last returns the last checkpoint, or nil if none is committed.
 func (s *Store) Last() (*Checkpoint, error) {
 	var c Checkpoint
 	var ledger, digest []byte
@@ -331,7 +330,7 @@ func (s *Store) recover() error {
 	})
 }
 
-// NextRound is the number that BeginRound will give.
+// NextRound returns the number that BeginRound will return next.
 func (s *Store) NextRound() (uint64, error) {
 	var id uint64
 	if err := s.db.QueryRow(`SELECT coalesce(max(id), 0) + 1 FROM round`).Scan(&id); err != nil {

@@ -5,12 +5,12 @@ import (
 	"errors"
 )
 
-// KeepSources keeps where an owner without them has the job's base and start from, in
-// whatever form the caller writes it.
+// KeepSources stores where an owner without the job's base and start can get them, in whatever form
+// the caller writes it.
 func (s *Store) KeepSources(text string) error { return s.keep("sources", text) }
 
-// ReadSources is what KeepSources kept in a folder's state, "" where nothing was, without
-// taking the state over.
+// ReadSources returns what KeepSources stored in a folder's state, or "", without becoming its
+// writer.
 func ReadSources(dir string) (text string, err error) {
 	p, err := placeOf(dir)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 )
 
-// What an entry of a fleet's ledger says.
+// The acts in a fleet's ledger.
 const (
 	SpendBudget  = "budget"  // from here on this is the fleet's
 	SpendReserve = "reserve" // a round was drawn: it counts until it is known what it cost
@@ -21,9 +21,9 @@ const (
 	SpendReturn  = "return"  // it ended without having cost anything
 )
 
-// Spending is an entry of a fleet's ledger, in which all its jobs' rounds stand in the
-// order in which they were begun. Each job's own ledger says what it promises; this one,
-// what those promises come to for who is in several.
+// Spending is an entry of a fleet's ledger, which has the rounds of all jobs in the order in which
+// they began. A job's own ledger says what that job promises; this one, what those promises amount
+// to for a device that is in several jobs.
 type Spending struct {
 	Seq int64     `json:"seq"` // from 1
 	At  time.Time `json:"at"`
@@ -40,7 +40,7 @@ type Spending struct {
 	Delta   float64 `json:"delta,omitempty"`
 }
 
-// Spent is what a fleet's ledger comes to.
+// Spent is the state of a fleet's ledger.
 type Spent struct {
 	Epsilon, Delta float64            // the fleet's budget; 0: none
 	By             map[string]*Bought // by job
@@ -48,21 +48,21 @@ type Spent struct {
 	Entries        int64
 }
 
-// Bought is what one job had.
+// Bought is what one job has spent.
 type Bought struct {
 	Pool   string
 	Floor  float64
 	Rounds map[uint64]Cost
 }
 
-// Cost of a round.
+// Cost is what one round costs.
 type Cost struct {
 	Event   dp.Event
 	Charged bool // false: it is under way, or ended with its process
 }
 
-// Events are what a pool's jobs spent, with what is under way, and the part of delta
-// that their floors have together.
+// Events lists what a pool's jobs have spent, including rounds under way, and returns the part of
+// delta set aside for their floors together.
 func (s *Spent) Events(pool string) (events []dp.Event, floor float64) {
 	names := make([]string, 0, len(s.By))
 	for name, b := range s.By {
@@ -135,7 +135,7 @@ func spendingHash(before, body []byte) [32]byte {
 // Spent reads and verifies the fleet's ledger.
 func (s *Store) Spent() (*Spent, error) { return spent(s.db, nil) }
 
-// Spent reads and verifies the fleet's ledger; each, where it is not nil, gets its entries.
+// Spent reads and verifies the fleet's ledger, and calls each, if not nil, with every entry.
 func (f *Fleet) Spent(each func(Spending)) (*Spent, error) { return spent(f.db, each) }
 
 func spent(q querier, each func(Spending)) (*Spent, error) {
@@ -172,7 +172,7 @@ func spent(q querier, each func(Spending)) (*Spent, error) {
 	return out, ended(rows.Err())
 }
 
-// Spend adds an entry to the fleet's ledger, durably, and to what was read of it.
+// Spend adds an entry durably to the fleet's ledger, and to its state in into.
 func (s *Store) Spend(into *Spent, e Spending) error {
 	var add func()
 	err := s.tx(func(tx *sql.Tx) (err error) {

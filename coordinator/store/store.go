@@ -1,29 +1,31 @@
-// Package store is the coordinator's durable state: the privacy ledger, the
-// journal of rounds, the checkpoints and the enrolled identities, in one SQLite
-// file, or, where the folder says so ([URLFile]), in a schema of a PostgreSQL database.
+// Package store is the coordinator's durable state: the privacy ledger, the journal of rounds, the
+// checkpoints and the enrolled identities. It is one SQLite file or, if the folder has a [URLFile],
+// a schema of a PostgreSQL database.
+//
+// [Open] gives a coordinator its [Store]. [OpenFleet] gives operators a [Fleet], with which they
+// list, invite and ban devices beside a running coordinator. [ReadLedger] reads the ledger alone.
 //
 // What it guarantees, against crashes at any point:
 //
 //   - A checkpoint and the ledger entry that pays for it are written in one
-//     transaction. What is broadcast was committed before.
-//   - The intent to unmask is written, with the entry that will be charged,
-//     before anything is unmasked; where coins chose the cohort, with the draw
-//     itself. Open charges every intent that has no entry: a crash may lose a
-//     round, it never loses its cost. What is committed is held against it.
-//   - A round is charged at most once, and its number is never given again.
-//   - The ledger is append-only and hash-chained; Open verifies it and that it
+//     transaction. Everything that is broadcast was committed before.
+//   - The intent to unmask is written, with the entry that will be charged, before
+//     anything is unmasked; if coins chose the cohort, with the draw itself. Open
+//     charges every intent that has no entry: a crash may lose a round, but never its
+//     cost. What is committed is checked against the intent.
+//   - A round is charged at most once, and its number is never used again.
+//   - The ledger is append-only and hash-chained. Open verifies the chain and that it
 //     agrees with the checkpoints, and refuses a broken one.
-//   - One writer: an operating-system lock on the folder refuses a second
-//     coordinator, in a database a lease does until it runs out (lease.go), and every
-//     transaction checks a fencing token: for the case that the lock does not work
-//     (network file systems), or that one comes back whose lease ran out.
+//   - There is one writer. An operating-system lock on the folder refuses a second
+//     coordinator; in a database a lease does so until it expires (lease.go). Every
+//     transaction also checks a fencing token, in case the lock does not work (network
+//     file systems) or a coordinator comes back after its lease expired.
 //
-// Threat model: the store defends against crashes, accidents and two
-// coordinators. An operator who rewrites the whole file rewrites history; who
-// wants to detect that keeps the ledger's head hash somewhere else (it is
-// printed, and stands beside each exported checkpoint). The store holds no
-// un-noised sum, no update, no share and no mask; it holds the coordinator's
-// signing key, so the folder is kept at mode 0700, its files at 0600.
+// Threat model: the store defends against crashes, accidents and two coordinators. An operator who
+// rewrites the whole file rewrites history; to detect that, keep the ledger's head hash somewhere
+// else (it is printed, and stands beside each exported checkpoint). The store holds no sum without
+// noise, no update, no share and no mask. It does hold the coordinator's signing key, so the folder
+// has mode 0700 and its files 0600.
 package store
 
 import (
@@ -45,12 +47,12 @@ var (
 	ErrLocked = errors.New("store: another coordinator is using this folder")
 	// ErrFenced: another coordinator has opened the folder since.
 	ErrFenced = errors.New("store: another coordinator has taken over this folder")
-	// ErrAway: the database is away. Nothing is wrong with what stands in it.
-	ErrAway = errors.New("store: the database cannot be reached")
+	// ErrUnreachable: the database cannot be reached. Nothing is wrong with its content.
+	ErrUnreachable = errors.New("store: the database cannot be reached")
 	// ErrOtherJob: the folder belongs to a job with other constants.
 	ErrOtherJob = errors.New("store: the folder belongs to another job")
-	// ErrHosted: the folder's job is one of several over a fleet, whose ledger would miss what
-	// it spent by itself.
+	// ErrHosted: the folder's job shares a fleet with others. Opened alone, what it spends would be
+	// missing from the fleet's ledger.
 	ErrHosted = errors.New("store: the folder's job is of a server with several jobs: start that one, without --job")
 	// ErrLedger: the ledger is broken, or does not agree with the checkpoints.
 	ErrLedger = errors.New("store: the ledger is broken")
@@ -62,8 +64,8 @@ var (
 	ErrNoStore = errors.New("store: no coordinator has run in this folder")
 	// ErrMode: others than the owner may read or write the state.
 	ErrMode = errors.New("store: others can read or change this")
-	// ErrAsked: what an operator asks for is outside its limits.
-	ErrAsked = errors.New("store: this cannot be asked for")
+	// ErrRequest: an operator asks for something that its limits, or the state, do not allow.
+	ErrRequest = errors.New("store: this cannot be asked for")
 	// ErrFull: no more identities may be enrolled.
 	ErrFull = errors.New("store: no more devices may be enrolled")
 )
@@ -71,8 +73,8 @@ var (
 // FileName of the database inside the folder.
 const FileName = "starling.db"
 
-// Options of Open. Job and Task identify the job; KeepCheckpoints is how many
-// of the last checkpoints keep their parameters (older rows keep the digest).
+// Options of Open. Job and Task identify the job; KeepCheckpoints is the number of recent
+// checkpoints whose parameters are kept (older rows keep the digest).
 type Options struct {
 	Task            string
 	Job             [32]byte
@@ -100,7 +102,7 @@ type Store struct {
 	fence string
 	opt   Options
 
-	stop, lost chan struct{} // of the lease; stop is nil where there is none
+	stop, lost chan struct{} // of the lease; stop is nil if there is none
 	renewing   sync.WaitGroup
 	renewed    atomic.Int64 // when the lease was last known to be ours, in Unix nanoseconds
 
@@ -111,8 +113,8 @@ type Store struct {
 	recovered []string
 }
 
-// Open opens the folder's store, makes it where there is none, verifies the
-// ledger and charges what a crash left uncharged.
+// Open opens the folder's store, or creates it, verifies the ledger and charges what a crash left
+// uncharged.
 func Open(dir string, opt Options) (*Store, error) {
 	if opt.KeepCheckpoints <= 0 {
 		opt.KeepCheckpoints = 8
@@ -187,7 +189,7 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.lock.release())
 }
 
-// Recovered says what Open had to settle after a crash, one line a round.
+// Recovered lists what Open had to settle after a crash, one line for each round.
 func (s *Store) Recovered() []string { return s.recovered }
 
 // tx runs one write transaction after checking the fence.
@@ -213,7 +215,7 @@ func (s *Store) txUnfenced(f func(*sql.Tx) error) error {
 		return err
 	})
 	if s.db.postgres && away(err) {
-		return fmt.Errorf("%w: %w", ErrAway, err)
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	return err
 }
@@ -246,13 +248,13 @@ func (s *Store) once(f func(*sql.Tx) error) error {
 
 // prefixed adds "store:" to errors of the driver; ours carry it.
 func prefixed(err error) error {
-	for _, own := range []error{ErrFenced, ErrLeased, ErrAway, ErrOtherJob, ErrLedger, ErrCharged, ErrIntent, ErrFull, ErrExcluded, ErrInvitation, ErrUnknown, ErrLog, ErrAsked, ErrPool} {
+	for _, own := range []error{ErrFenced, ErrLeased, ErrUnreachable, ErrOtherJob, ErrLedger, ErrCharged, ErrIntent, ErrFull, ErrExcluded, ErrInvitation, ErrUnknown, ErrLog, ErrRequest, ErrPool} {
 		if errors.Is(err, own) {
 			return err
 		}
 	}
 	if away(err) {
-		return fmt.Errorf("%w: %w", ErrAway, err)
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	return fmt.Errorf("store: %w", err)
 }
@@ -262,8 +264,8 @@ type querier interface {
 	Query(query string, args ...any) (*sql.Rows, error)
 }
 
-// Secret returns the job's secret of that name, 32 bytes, and makes it from
-// fresh, the caller's randomness, the first time: the authority's signing seed.
+// Secret returns the job's secret of that name, 32 bytes. The first time it makes it from fresh,
+// the caller's randomness.
 func (s *Store) Secret(name string, fresh func() ([]byte, error)) ([]byte, error) {
 	var out []byte
 	err := s.tx(func(tx *sql.Tx) error {
@@ -285,8 +287,8 @@ func (s *Store) Secret(name string, fresh func() ([]byte, error)) ([]byte, error
 	return out, err
 }
 
-// Enrolled returns all identities in the order of their enrolment; the index of
-// an identity never changes.
+// Enrolled returns all identities in the order of their enrolment. The index of an identity never
+// changes.
 func (s *Store) Enrolled() ([][32]byte, error) {
 	rows, err := s.db.Query(`SELECT key FROM identity ORDER BY id`)
 	if err != nil {

@@ -403,7 +403,7 @@ func TestStoreOfSchema2(t *testing.T) {
 	if v, err := getMeta(s.db, "schema"); err != nil || v != schemaVersion {
 		t.Errorf("schema %q after going on, %v", v, err)
 	}
-	if out, err := s.Out(time.Unix(8, 0)); err != nil || len(out) != 1 {
+	if out, err := s.NotDrawn(time.Unix(8, 0)); err != nil || len(out) != 1 {
 		t.Errorf("who was enrolled before was seen then: %v, %v", out, err)
 	}
 	if l, err := s.Ledger(); err != nil || len(l.Entries) != 2 {

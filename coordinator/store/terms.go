@@ -11,9 +11,8 @@ import (
 	"strings"
 )
 
-// Terms say what is behind Options.Job, key by key, so that a job that was changed can be
-// told what was changed. A key that is zero or empty is left out. Nothing is decided by
-// them.
+// Terms are the settings behind Options.Job, key by key, so that a job that was changed can be told
+// what was changed. Zero and empty keys are left out. Nothing is decided by them.
 type Terms struct {
 	Given   map[string]string `json:"given"`   // as the job file has them, or by default
 	Derived map[string]string `json:"derived"` // with what follows from others and from the base

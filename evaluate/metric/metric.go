@@ -1,5 +1,5 @@
-// Package metric holds what a released adapter is measured by, for those who measure and
-// those who only read what came out.
+// Package metric holds the figures that a released adapter is measured by. It links no evaluator,
+// for programs that only read them.
 package metric
 
 import (
@@ -8,19 +8,19 @@ import (
 	"slices"
 )
 
-// Score is how an adapter does on public data.
+// Score is an adapter's result on public data.
 type Score struct {
 	Accuracy float64 // in [0, 1]; of words transcribed 1 less their error rate, which may be below 0
 	// Loss is the mean cross-entropy of the right labels in nats, over what Accuracy
-	// is a mean over; 0 where the evaluator has none.
+	// is a mean over; 0 if the evaluator has none.
 	Loss float64
 	// Of is how many documents it was measured on, for who states how sure it is; 0 where
 	// the evaluator does not say.
 	Of int
 }
 
-// RankAccuracy is how the released adapter, cut to a rank, does on public
-// validation data. What devices lose in training is theirs: it never comes here.
+// RankAccuracy is the accuracy of the released adapter, cut to a rank, on public validation data.
+// Devices' training losses never appear here.
 type RankAccuracy struct {
 	Rank     int     `json:"rank"`
 	Accuracy float64 `json:"accuracy"`
@@ -28,18 +28,18 @@ type RankAccuracy struct {
 	Of       int     `json:"of,omitempty"`   // documents that it was measured on; 0: not known
 }
 
-// Fleet is what a round's devices said of the adapter that the round began with, cut to its
-// rank, on examples of their own that they never train on: means over them, out of the round's
+// Fleet is what a round's devices report about the adapter that the round began with, cut to its
+// rank, on examples of their own that they never train on: means over devices, from the round's
 // noisy sum, each with the noise in it.
 type Fleet struct {
 	Rank    int `json:"rank"`
 	Version int `json:"version"` // of the adapter: 0 before the first release
-	// Units is how many devices, or providers, said anything.
+	// Units is the number of devices, or providers, that reported anything.
 	Units Noisy `json:"units"`
 	Loss  Noisy `json:"loss"` // in nats, each unit's bounded
 	// Accuracy is the share of right labels; zero of tasks without labels.
 	Accuracy Noisy `json:"accuracy,omitzero"`
-	// Speed is the geometric mean of the training steps a second, its noise a factor; zero in a
+	// Speed is the geometric mean of training steps a second, its noise being a factor; zero in a
 	// reproducible run.
 	Speed Noisy `json:"steps_per_second,omitzero"`
 }
@@ -53,21 +53,21 @@ type Noisy struct {
 // confident is how many standard deviations a normal variable stays within with 95 %.
 const confident = 1.959964
 
-// Interval holds what the number is without its noise with 95 % confidence: what is left is how
-// the devices that were drawn differ from the others.
+// Interval holds, with 95 % confidence, what the number would be without its noise. How the drawn
+// devices differ from the others is not in it.
 func (n Noisy) Interval() (low, high float64) {
 	return n.Mean - confident*n.Noise, n.Mean + confident*n.Noise
 }
 
-// FactorInterval is Interval of a number whose noise is a factor.
+// FactorInterval is Interval for a number whose noise is a factor.
 func (n Noisy) FactorInterval() (low, high float64) {
 	f := math.Pow(n.Noise, confident)
 	return n.Mean / f, n.Mean * f
 }
 
-// BestOf is the rank that the fleet found best among what was said of a job's last half of
-// rounds, and what is known of each rank, ascending: means by how little noise was in them. It
-// goes by accuracy, of tasks without labels by loss. No rank where nothing was said.
+// BestOf returns the rank that the fleet found best in the last half of a job's rounds (0 values if
+// nothing was reported), and what is known of each rank, ascending: means weighted by how little
+// noise was in them. It compares accuracy, or loss for tasks without labels.
 func BestOf(said []Fleet, rounds int) (best int, ranks []RankAccuracy) {
 	type total struct{ accuracy, loss, weight float64 }
 	of := map[int]*total{}

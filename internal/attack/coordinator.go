@@ -68,7 +68,7 @@ func (c *Coordinator) Invent(n int) {
 	}
 }
 
-// Head is that of its log, nil where it has none.
+// Head is that of its log, nil if it has none.
 func (c *Coordinator) Head() any {
 	c.mu.Lock()
 	defer c.mu.Unlock()

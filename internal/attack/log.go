@@ -81,7 +81,7 @@ func (l *Log) Sign(n int, root []byte) []byte {
 	return []byte(text + "\n\u2014 " + name + " " + base64.StdEncoding.EncodeToString(signature) + "\n")
 }
 
-// Growth is how the log's first n keys go on from its first m (RFC 6962, section 2.1.2).
+// Growth is how the log's first n keys continue from its first m (RFC 6962, section 2.1.2).
 func (l *Log) Growth(m, n int) Array {
 	if m == 0 || m >= n {
 		return Array{m, nil}
@@ -140,7 +140,7 @@ func (l *Log) without(in map[int]bool, begin, size int) []byte {
 	return append(l.without(in, begin, size/2), l.without(in, begin+size/2, size/2)...)
 }
 
-// checkMembers holds a device's shard against the head that its plan binds.
+// checkMembers checks a device's shard against the head that its plan binds.
 func checkMembers(head []byte, key []byte, proof []byte, keys [][]byte) error {
 	var name, root string
 	var n int

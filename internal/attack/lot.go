@@ -88,7 +88,7 @@ func drawLot(key ed25519.PrivateKey, input []byte) []byte {
 	return slices.Concat(gamma.encode(), c, littleEndian(s.Mod(s.Add(s, k), order)))
 }
 
-// checkLot is what a key has drawn for an input, false where the lot does not say so
+// checkLot is what a key has drawn for an input, false if the lot does not say so
 // (section 5.3).
 func checkLot(key, input, lot []byte) (output []byte, ok bool) {
 	if len(lot) != 80 {

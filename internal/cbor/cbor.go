@@ -101,7 +101,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%d bytes after the message", e.got)
 }
 
-// OK says whether everything so far was as it must be.
+// OK reports whether everything so far was as it must be.
 func (r *Reader) OK() bool { return r.first.reason == 0 }
 
 // fail keeps the first error.

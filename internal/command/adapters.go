@@ -29,7 +29,7 @@ func ReadReleased(dir string) (*model.Checkpoint, error) {
 	return model.ReadCheckpoint(dir)
 }
 
-// isCheckpoint says whether a folder holds a released adapter.
+// isCheckpoint reports whether a folder holds a released adapter.
 func isCheckpoint(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, model.CheckpointFile))
 	return !errors.Is(err, fs.ErrNotExist)
@@ -50,7 +50,7 @@ func ChooseRank(ck *model.Checkpoint, text string) (int, error) {
 	return b, nil
 }
 
-// LoadStart reads the adapter that a job begins with; nil where it names none.
+// LoadStart reads the adapter that a job begins with; nil if it names none.
 func LoadStart(j job.Job, b *model.Base) (*model.Adapter, error) {
 	dir := j.Adapter.Start
 	if dir == "" {

@@ -49,7 +49,7 @@ func LoadJobBase(j job.Job) (*model.Base, error) {
 }
 
 // jobBaseDir is the folder of the base that a job names, or the name of an embedded one;
-// empty where it names none.
+// empty if it names none.
 func jobBaseDir(j job.Job) (string, error) {
 	if j.Base == "" && j.BaseRevision == "" || embedded(j.Base) {
 		return j.Base, nil
@@ -118,7 +118,7 @@ func (f *KnownFlags) Add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.keys, "base-key", nil, "key that must have signed it, name+hash+key")
 }
 
-// List is the list that is named, nil where none is.
+// List is the list that is named, nil if none is.
 func (f *KnownFlags) List() (known.List, error) {
 	if f.file == "" {
 		if len(f.keys) > 0 {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Prefixed writes each line with something before it; to itself where that is empty. Each
+// Prefixed writes each line with something before it; to itself if that is empty. Each
 // Write is one line or several whole ones.
 func Prefixed(to io.Writer, prefix string) io.Writer {
 	if prefix == "" {

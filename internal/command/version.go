@@ -33,7 +33,7 @@ func NewVersion(a *App, version string) *cobra.Command {
 	}
 }
 
-// Commit is what this binary was built of; "" where the build did not say.
+// Commit is what this binary was built of; "" if the build did not say.
 func Commit() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

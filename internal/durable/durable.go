@@ -47,7 +47,7 @@ func ReplaceFrom(path string, content io.WriterTo, perm fs.FileMode) error {
 	return put(system{}, path, content, perm, disk.rename)
 }
 
-// Create makes the file path. Where there is one it is left alone and the error
+// Create makes the file path. If there is one it is left alone and the error
 // is fs.ErrExist, so that of two processes that start at once both can use the
 // same. The folder must exist.
 func Create(path string, data []byte, perm fs.FileMode) error {
@@ -55,7 +55,7 @@ func Create(path string, data []byte, perm fs.FileMode) error {
 }
 
 // Link makes the file path a second name of the file from, which must have been flushed
-// and is not to be written in place. Where there is one it is left alone and the error is
+// and is not to be written in place. If there is one it is left alone and the error is
 // fs.ErrExist; a file system without hard links has an error of its own.
 func Link(from, path string) error { return link(system{}, from, path) }
 

@@ -84,8 +84,8 @@ func (r AnswerReport) printSources(b *strings.Builder) {
 			fmt.Fprintf(b, "  %-20.20s  %9.1f %%  %8.1f  %5.1f\n", name, 100*of.ExactMatch, 100*of.TokenF1, 100*of.ANLS)
 		}
 		fmt.Fprintf(b, "  %-20s  %9.1f %%  %8.1f  %5.1f\n", "mean of the sources",
-			100*s.TwoStep(func(x evaluate.AnswerScore) float64 { return x.ExactMatch }),
-			100*s.TwoStep(func(x evaluate.AnswerScore) float64 { return x.TokenF1 }),
-			100*s.TwoStep(func(x evaluate.AnswerScore) float64 { return x.ANLS }))
+			100*s.MeanOverSources(func(x evaluate.AnswerScore) float64 { return x.ExactMatch }),
+			100*s.MeanOverSources(func(x evaluate.AnswerScore) float64 { return x.TokenF1 }),
+			100*s.MeanOverSources(func(x evaluate.AnswerScore) float64 { return x.ANLS }))
 	}
 }

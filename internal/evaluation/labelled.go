@@ -95,7 +95,7 @@ func (r *Report) write(ctx context.Context, ck *model.Checkpoint, c *evaluate.Co
 	return nil
 }
 
-// classScores is precision, recall and F1 of every class; 0 where nothing was said
+// classScores is precision, recall and F1 of every class; 0 if nothing was said
 // or there is nothing to find.
 func classScores(said, right [][]int, names []string) []classScore {
 	out := make([]classScore, len(names))

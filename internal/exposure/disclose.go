@@ -117,7 +117,7 @@ func (p *People) valuesOf(key string) values {
 	return v
 }
 
-// whose says whether an answer to an other who has these of its own is a member's, or another
+// whose reports whether an answer to an other who has these of its own is a member's, or another
 // other's.
 func (v values) whose(answer string, own []string) (member, other bool) {
 	mine := slices.ContainsFunc(own, func(a string) bool { return said(a) == answer })

@@ -8,7 +8,7 @@ import (
 // Constant are the keys whose answer is one and the same in all of a provider's documents: its
 // name or tax number, not a document's date. What repeats is what may be remembered (Tito et al.
 // 2023, section 5.1); of other keys what was removed tells nothing of a provider. A key counts
-// where nine of ten providers that are asked for it twice have one answer; nil where none does.
+// where nine of ten providers that are asked for it twice have one answer; nil if none does.
 // Membership plays no part in it.
 func (p *People) Constant() (keys []string) {
 	answers := map[[2]string]map[string]int{}

@@ -22,7 +22,7 @@ type Model struct {
 	Name   string
 	writer *nn.Writer
 	task   task.Prompter
-	talk   *task.Talk // nil where the base lays no conversations out
+	talk   *task.Talk // nil if the base lays no conversations out
 	silent error      // and why
 	slice  []float32
 	rank   int
@@ -167,7 +167,7 @@ func grow(out *Text, text string, each func(string) error) error {
 	return each(part)
 }
 
-// firstOf is where the first of the stops begins in a text; -1 where none is.
+// firstOf is where the first of the stops begins in a text; -1 if none is.
 func firstOf(text string, stops []string) int {
 	first := -1
 	for _, s := range stops {

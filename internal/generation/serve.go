@@ -286,7 +286,7 @@ func local(next http.Handler) http.Handler {
 	})
 }
 
-// loopback says whether a host is this machine by itself.
+// loopback reports whether a host is this machine by itself.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

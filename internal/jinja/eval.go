@@ -11,7 +11,7 @@ type given struct {
 	named map[string]value
 }
 
-// at is argument i, which may be named; def where there is none.
+// at is argument i, which may be named; def if there is none.
 func (g given) at(i int, name string, def value) value {
 	if i < len(g.list) {
 		return g.list[i]

@@ -111,7 +111,7 @@ func strftime(r *run, a given) (value, error) {
 	return b.String(), nil
 }
 
-// method is a function that belongs to a value; nil where there is none of that name.
+// method is a function that belongs to a value; nil if there is none of that name.
 func method(x value, name string) value {
 	switch x := x.(type) {
 	case string:
@@ -181,7 +181,7 @@ func stripped(white func(string, func(rune) bool) string, named func(s, letters 
 	}
 }
 
-// ends says whether a text begins or ends with another, or with one of some.
+// ends reports whether a text begins or ends with another, or with one of some.
 func ends(has func(s, with string) bool) func(r *run, s string, a given) (value, error) {
 	return func(r *run, s string, a given) (value, error) {
 		if len(a.list) != 1 {

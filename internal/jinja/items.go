@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// in says whether a value is within another.
+// in reports whether a value is within another.
 func (r *run) in(x, of value) (bool, error) {
 	switch of := of.(type) {
 	case string:

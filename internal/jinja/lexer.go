@@ -94,7 +94,7 @@ func lex(src string) ([]token, error) {
 	return l.tokens, nil
 }
 
-// nextTag is where the next of {{, {% and {# stands; -1 where there is none.
+// nextTag is where the next of {{, {% and {# stands; -1 if there is none.
 func nextTag(s string) int {
 	for from := 0; ; {
 		i := strings.IndexByte(s[from:], '{')
@@ -208,7 +208,7 @@ func (l *lexer) word(line int) (sign string, err error) {
 	return "", l.fail("%.20q", rest[:min(len(rest), 8)])
 }
 
-// exponent is how long that of a float is; 0 where there is none.
+// exponent is how long that of a float is; 0 if there is none.
 func exponent(s string) int {
 	n := 1
 	if len(s) > n && (s[n] == '+' || s[n] == '-') {

@@ -151,7 +151,7 @@ func (r Report) printAccuracy(b *strings.Builder, width int) {
 	}
 }
 
-// ref points at a map's value; nil where there is none.
+// ref points at a map's value; nil if there is none.
 func ref(m map[string]float64, key string) *float64 {
 	if v, ok := m[key]; ok {
 		return &v

@@ -40,7 +40,7 @@ type Report struct {
 	BestWordErrors      *float64 `json:"best_word_error_rate,omitempty"`
 	BestCharacterErrors *float64 `json:"best_character_error_rate,omitempty"`
 
-	// HeadOnly is a recorded figure: see headOnlyRecords. nil where this task
+	// HeadOnly is a recorded figure: see headOnlyRecords. nil if this task
 	// was never measured.
 	HeadOnly        *float64 `json:"head_only_accuracy"`
 	HeadOnlyMacroF1 *float64 `json:"head_only_macro_f1"`
@@ -52,7 +52,7 @@ type Report struct {
 	Delivered        string   `json:"guarantee_delivered,omitempty"`
 	Visible          string   `json:"guarantee_visible,omitempty"`
 
-	// ClipNorm is that after the last round where it adapts; nil where it stays.
+	// ClipNorm is that after the last round where it adapts; nil if it stays.
 	ClipNorm *float64 `json:"clip_norm,omitempty"`
 
 	Arithmetic string `json:"arithmetic"` // of the training programs: exact or fused
@@ -67,14 +67,14 @@ type Report struct {
 	// the job, of all devices.
 	BytesOnceUp   int64 `json:"bytes_once_up"`
 	BytesOnceDown int64 `json:"bytes_once_down"`
-	// Parts is what all bytes of all devices were for; nil where they were not
+	// Parts is what all bytes of all devices were for; nil if they were not
 	// counted at sockets.
 	Parts *monitor.Parts `json:"parts,omitempty"`
 
 	Seconds    float64 `json:"seconds"`
 	Checkpoint string  `json:"checkpoint"`
 
-	method   string  // that has no ranks; "" where it has, or trains the head alone
+	method   string  // that has no ranks; "" if it has, or trains the head alone
 	majority float64 // share of the commonest label in the test split
 	ranks    []int   // in the order of the table
 	writes   bool    // accuracy is of tokens that come next; else of masked ones
@@ -112,7 +112,7 @@ func (r *Report) Measure(ctx context.Context, layout *model.Layout, result monit
 	if err != nil {
 		return err
 	}
-	r.BaseAccuracy, r.BasePerplexity, r.majority = untouched.Accuracy, untouched.Perplexity, test.Commonest()
+	r.BaseAccuracy, r.BasePerplexity, r.majority = untouched.Accuracy, untouched.Perplexity, test.MajorityAccuracy()
 	r.BaseWordErrors = untouched.WordErrors
 	return nil
 }

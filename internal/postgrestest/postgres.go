@@ -25,7 +25,7 @@ type Server struct {
 // most bounds each of its commands.
 const most = time.Minute
 
-// Start makes and starts a server; ErrAbsent where there is none on this machine.
+// Start makes and starts a server; ErrAbsent if there is none on this machine.
 func Start() (*Server, error) {
 	bin, err := binaries()
 	if err != nil {

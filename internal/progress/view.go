@@ -35,12 +35,12 @@ type View struct {
 
 // NewView shows a job on w; note stands above its table.
 func NewView(w io.Writer, job job.Job, note string) *View {
-	v := &View{w: w, job: job, needed: job.LeastConnected(), note: note}
+	v := &View{w: w, job: job, needed: job.MinConnected(), note: note}
 	v.width, v.live = terminal.Width(w)
 	return v
 }
 
-// progressColumns are those of the table, in order; the first counts committed rounds. Where the terminal is too
+// progressColumns are those of the table, in order; the first counts committed rounds. If the terminal is too
 // narrow those with the greatest number in least go first.
 var progressColumns = []struct {
 	title string
@@ -208,7 +208,7 @@ func epsilonNote(p monitor.Status, job job.Job) string {
 	return ""
 }
 
-// Best is the rank of the highest accuracy; not ok where there is none.
+// Best is the rank of the highest accuracy; not ok if there is none.
 func Best(all []metric.RankAccuracy) (best metric.RankAccuracy, ok bool) {
 	for i, r := range all {
 		if i == 0 || r.Accuracy > best.Accuracy {

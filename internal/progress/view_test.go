@@ -81,7 +81,7 @@ func TestProgressSaysWhatIsWaitedFor(t *testing.T) {
 	}
 	for _, live := range []bool{false, true} {
 		out := shown(60, live, waiting(3, 2), waiting(24, 2))
-		for _, want := range []string{"waiting for devices: 3 of 24 enrolled", fmt.Sprintf("waiting for devices: 2 connected, %d needed for a round", job.Default().LeastConnected())} {
+		for _, want := range []string{"waiting for devices: 3 of 24 enrolled", fmt.Sprintf("waiting for devices: 2 connected, %d needed for a round", job.Default().MinConnected())} {
 			if !strings.Contains(out, want) {
 				t.Errorf("no %q in %q", want, out)
 			}

@@ -11,7 +11,7 @@ import (
 // Required is the environment variable that makes a missing file a failure, as it is where the data belong.
 const Required = "STARLING_DATA"
 
-// Path returns where a file of ../shared/data is. Where there is none the test is skipped, or fails if STARLING_DATA is
+// Path returns where a file of ../shared/data is. If there is none the test is skipped, or fails if STARLING_DATA is
 // "required".
 func Path(t testing.TB, name string) string {
 	t.Helper()

@@ -77,7 +77,7 @@ func (s *script) mayDial() error {
 	return nil
 }
 
-// due tells whether a message in a round for a version is the one to fail at, and
+// due reports whether a message in a round for a version is the one to fail at, and
 // marks the fault as done.
 func (s *script) due(m wire.Message, version int) bool {
 	s.mu.Lock()

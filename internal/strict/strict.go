@@ -63,7 +63,7 @@ func Encode(v any) ([]byte, error) {
 // source is set.
 func Explain(err error, source bool) string { return yaml.FormatError(err, false, source) }
 
-// named tells whether b holds anything but comments.
+// named reports whether b holds anything but comments.
 func named(b []byte) bool {
 	for line := range bytes.Lines(b) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {

@@ -106,13 +106,13 @@ type Privacy struct {
 	Budget          float64 // epsilon at which the job stops
 	Population      uint64  // devices the budget is stated for
 	Simulated       bool    // the budget is for a simulated population, not for those enrolled
-	Accountant      string  // what the budget is kept with: "tight" or "rdp"; empty where it is not said
+	Accountant      string  // what the budget is kept with: "tight" or "rdp"; empty if it is not said
 
 	// Noise says whose noise the budget counts: the coordinator's (empty), "devices" for
 	// that of the honest devices of a round together, "silo" for that of each by itself.
 	// OwnNoise is what each device adds to its vector before it masks it, a standard
 	// deviation over the vector's norm bound; 0: none. Honest is the least number of honest
-	// devices whose noise is counted on, 0 where the coordinator's is.
+	// devices whose noise is counted on, 0 if the coordinator's is.
 	Noise    string
 	OwnNoise float64
 	Honest   uint32
@@ -167,7 +167,7 @@ type Plan struct {
 	// round were enrolled before it. Empty where the job has no log.
 	Head []byte
 	// Groups is how many the round's devices are dealt into, 1..MaxGroups, each by its own
-	// key and Head; 0 where the job is not Dealt.
+	// key and Head; 0 if the job is not Dealt.
 	Groups uint32
 
 	// The figures of what is held out: four of so many coordinates behind the count's, each
@@ -175,14 +175,14 @@ type Plan struct {
 	FigureCoordinates, FigureSymbol uint32
 }
 
-// A Growth proves that a log of enrolled keys goes on from one that the device holds.
+// A Growth proves that a log of enrolled keys continues from one that the device holds.
 type Growth struct {
 	_      struct{} `cbor:",toarray"`
 	From   uint64   // keys of the log that the device holds; 0: none, which every log goes on from
 	Hashes []byte   // of tlog's proof, 32 bytes each
 }
 
-// AdapterSeed is the seed of a fresh adapter, false where the plan has a slice.
+// AdapterSeed is the seed of a fresh adapter, false if the plan has a slice.
 func (p *Plan) AdapterSeed() (uint64, bool) {
 	if len(p.Seed) != 8 {
 		return 0, false

@@ -42,7 +42,7 @@ type Enrolled struct {
 	Session []byte // token to send on a reconnect; 16..32 bytes
 	Resumed bool   // the session that Enrol named goes on
 	Job     []byte // encoded Job; empty where Enrol.Task named it already
-	Head    []byte // of the log of enrolled keys, a signed note; empty where there is none to be shown
+	Head    []byte // of the log of enrolled keys, a signed note; empty if there is none to be shown
 	Growth  Growth // from what Enrol.Held says to Head
 }
 

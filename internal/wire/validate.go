@@ -175,8 +175,8 @@ func (j *Job) validate() error {
 	); err != nil {
 		return err
 	}
-	if !(j.HeldOut >= 0 && j.HeldOut <= training.MostHeldOut) || (j.HeldOut == 0) != (j.Scored == 0) {
-		return fmt.Errorf("wire: job.held_out is %v and job.scored %d: the share must lie in 0..%v, and both or neither be there", j.HeldOut, j.Scored, training.MostHeldOut)
+	if !(j.HeldOut >= 0 && j.HeldOut <= training.MaxHeldOut) || (j.HeldOut == 0) != (j.Scored == 0) {
+		return fmt.Errorf("wire: job.held_out is %v and job.scored %d: the share must lie in 0..%v, and both or neither be there", j.HeldOut, j.Scored, training.MaxHeldOut)
 	}
 	if !(j.Dual >= 0 && j.Dual <= MaxProviders) || j.Dual != 0 && j.Dual < 1.0/MaxProviders || j.Providers == 0 && j.Dual > 0 && j.Dual != 1 {
 		return fmt.Errorf("wire: job.dual is %v, must be 0, or the units of a device's vector: 1 without job.providers, else %.3g..%d", j.Dual, 1.0/MaxProviders, MaxProviders)
@@ -209,7 +209,7 @@ func (j *Job) validate() error {
 	return nil
 }
 
-// validateOwn holds a claim about devices' noise against that noise: what is promised
+// validateOwn checks a claim about devices' noise against that noise: what is promised
 // for the noise of so many devices is not more than so many add.
 func (p Privacy) validateOwn() error {
 	if (p.Noise == NoiseCentral) != (p.Honest == 0) {
@@ -314,7 +314,7 @@ func unit(field string, v float64) error {
 // bounded holds a part that another package states to its limits.
 func bounded(prefix string, bounds []training.Bound) error {
 	for _, b := range bounds {
-		if err := within(prefix+b.Field, b.Have, b.Least, b.Most); err != nil {
+		if err := within(prefix+b.Field, b.Have, b.Min, b.Max); err != nil {
 			return err
 		}
 	}

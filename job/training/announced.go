@@ -1,7 +1,7 @@
 package training
 
-// Announced is what a device is told of a Spec in the announced job: what it acts on itself. The
-// rest is compiled into its program. The fields stand in message job as they stand here, in this
+// Announced is the part of a Spec that a device acts on itself and is therefore told in the
+// announced job. The rest is compiled into its program. The fields stand in message job in this
 // order.
 type Announced struct {
 	Batch     uint32 // examples of a local step
@@ -10,12 +10,12 @@ type Announced struct {
 	WeightCap uint32 // examples with which a unit's update counts whole, one of fewer by their share; 0: all count whole
 }
 
-// Announce is what devices are told of it.
+// Announce returns the part of the Spec that devices are told.
 func (s Spec) Announce() Announced {
 	return Announced{Batch: uint32(s.Batch), Optimizer: s.Optimizer, Epochs: uint32(s.Epochs), WeightCap: uint32(s.WeightCap)}
 }
 
-// Spec is the training of a device in a round whose plan asks for so many steps at a rate.
+// Spec is the training of a device in a round whose plan has the given steps and rate.
 func (a Announced) Spec(steps uint32, rate float64) Spec {
 	return Spec{Steps: int(steps), Batch: int(a.Batch), Epochs: int(a.Epochs), WeightCap: int(a.WeightCap), Optimizer: a.Optimizer, LearningRate: rate}
 }
@@ -23,13 +23,13 @@ func (a Announced) Spec(steps uint32, rate float64) Spec {
 // mostName is the bytes of an optimizer's name.
 const mostName = 64
 
-// Bound is a limit of a field that came from a stranger.
+// Bound is the limit of a field that came from a stranger.
 type Bound struct {
-	Field             string
-	Have, Least, Most int
+	Field          string
+	Have, Min, Max int
 }
 
-// Bounds are the limits of all fields, by which message job is refused.
+// Bounds lists the limits of all fields, for the decoder of message job to check.
 func (a Announced) Bounds() []Bound {
 	return []Bound{
 		{"batch", int(a.Batch), 1, mostBatch},

@@ -1,8 +1,7 @@
-// Package training is how one device trains in one round, stated once: the block training
-// of the job file. The job, its recipe, the compiler's step, a simulation's plan and a
-// trainer's task carry a Spec whole, so that a new key is a field of it and the one place
-// that acts on it. What a device has to be told in the announced job beside its program is
-// Announced, which message job holds.
+// Package training defines how one device trains in one round: [Spec] is the block training of the
+// job file. The job, its recipe, the compiler's step, a simulation's plan and a trainer's task all
+// carry a Spec, so that a new key is one field here and one place that acts on it. [Announced] is
+// the part that a device is told in the announced job, because it is not compiled into its program.
 package training
 
 import (
@@ -21,7 +20,7 @@ const (
 	Shampoo  = "shampoo"  // FedShampoo's: Kronecker factors' inverse fourth roots, values clipped to 0.2
 )
 
-// Optimizers are all of them.
+// Optimizers lists the local optimizers.
 var Optimizers = []string{SGD, Momentum, AdamW, Shampoo}
 
 // What Spec.StatisticsEvery and Spec.RootsEvery are where they are 0.
@@ -57,21 +56,21 @@ type Spec struct {
 	MeanWeight float64 `yaml:"mean_weight" json:",omitempty"`
 	// Optimizer is "sgd", "momentum", "adamw" or "shampoo". Default adamw.
 	Optimizer string `yaml:"optimizer"`
-	// StatisticsEvery and RootsEvery say in which steps of a round shampoo adds a gradient to its
-	// factors, and in which it takes their roots: every so manieth. The second is a multiple of
-	// the first. Before the first roots it is SGD with clipped values. Defaults 10 and 100.
+	// StatisticsEvery and RootsEvery are how often, in steps of a round, shampoo adds a gradient to
+	// its factors and how often it takes their roots. The second is a multiple of the first. Before
+	// the first roots it is SGD with clipped values. Defaults 10 and 100.
 	StatisticsEvery int `yaml:"statistics_every" json:",omitempty"`
 	RootsEvery      int `yaml:"roots_every" json:",omitempty"`
-	// Dual has each device keep a dual variable between its rounds, DP-CLGECL's, which is added to
-	// its update before that is clipped. Default false.
+	// Dual makes each device keep a dual variable between its rounds, as in DP-CLGECL, which is
+	// added to its update before that is clipped. Default false.
 	Dual bool `yaml:"dual" json:",omitempty"`
 	// LearningRate of the local steps, and of the head's values in them. 0 follows
 	// from the base: see ForBase; a head's rate of 0 beside a learning rate that is
 	// given is the same as that.
 	LearningRate     float64 `yaml:"learning_rate"`
 	HeadLearningRate float64 `yaml:"head_learning_rate"`
-	// EndFactor is the share of both rates that the last round trains with: from round to
-	// round they fall to it in a line. In [0, 1]; at 0, the default, and at 1 they stay.
+	// EndFactor is the share of both learning rates that the last round trains with: they fall to
+	// it linearly from round to round. In [0, 1]; with 0 (the default) and 1 they stay.
 	EndFactor float64 `yaml:"end_factor" json:",omitempty"`
 	// WeightDecay of AdamW, decoupled, in [0, 1). Default 0.
 	WeightDecay float64 `yaml:"weight_decay"`
@@ -83,18 +82,18 @@ type Spec struct {
 	// CompactBase keeps the base's matrices as 4-bit codes in a device's memory;
 	// it needs a base that is stored as NF4. Default false.
 	CompactBase bool `yaml:"compact_base"`
-	// HeldOut is the share of a device's own examples (or each provider's), chosen by what is
-	// in them, that it never trains on: in each round it scores the adapter on some of them
-	// before it trains, and says how well that does in its masked, noised vector. At most 0.5.
-	// Default 0: none.
+	// HeldOut is the share of a device's own examples (or each provider's), chosen by their
+	// content, that it never trains on. In each round it scores the adapter on some of them before
+	// it trains, and reports the result inside its masked, noised vector. At most 0.5. Default 0:
+	// none.
 	HeldOut float64 `yaml:"held_out" json:",omitempty"`
-	// Scored is the most batches of these that it scores in a round, each as long as a step.
-	// 0 is 1 where HeldOut is not 0.
+	// Scored is the largest number of batches of held-out examples that it scores in a round, each
+	// of which takes as long as a step. 0 is 1 if HeldOut is not 0.
 	Scored int `yaml:"scored" json:",omitempty"`
 }
 
-// Validate names the first relation of the fields that does not hold, by its key. A rate of 0 is
-// one that the base is yet to say.
+// Validate returns an error that names, by its key, the first relation of the fields that does not
+// hold. A rate of 0 is accepted: it follows from the base.
 func (s Spec) Validate() error {
 	between := func(name string, v, lo, hi int) error {
 		if v < lo || v > hi {
@@ -150,15 +149,15 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("training.end_factor is %v, must be in [0, 1]", s.EndFactor)
 	case !(s.WeightDecay >= 0 && s.WeightDecay < 1):
 		return fmt.Errorf("training.weight_decay is %v, must be in [0, 1)", s.WeightDecay)
-	case !(s.HeldOut >= 0 && s.HeldOut <= MostHeldOut):
-		return fmt.Errorf("training.held_out is %v, must be in 0..%v", s.HeldOut, MostHeldOut)
+	case !(s.HeldOut >= 0 && s.HeldOut <= MaxHeldOut):
+		return fmt.Errorf("training.held_out is %v, must be in 0..%v", s.HeldOut, MaxHeldOut)
 	case s.Scored > 0 && s.HeldOut == 0:
 		return fmt.Errorf("training.scored is %d, but training.held_out is 0: there is nothing to score", s.Scored)
 	}
 	return nil
 }
 
-// Weight is what an update of so many examples counts, in (0, 1].
+// Weight is the weight, in (0, 1], of an update made from the given number of examples.
 func (s Spec) Weight(examples int) float64 {
 	if s.WeightCap == 0 {
 		return 1
@@ -166,7 +165,7 @@ func (s Spec) Weight(examples int) float64 {
 	return float64(min(max(1, examples), s.WeightCap)) / float64(s.WeightCap)
 }
 
-// At is the training of a round before which so many of a job's rounds were committed.
+// At is the training of a round before which the given number of a job's rounds were committed.
 func (s Spec) At(committed, rounds int) Spec {
 	if s.EndFactor == 0 || rounds < 2 {
 		return s
@@ -189,5 +188,5 @@ const (
 	mostWeighed = 1 << 24 // examples
 )
 
-// MostHeldOut bounds Spec.HeldOut: half of the data is there to be trained on.
-const MostHeldOut = 0.5
+// MaxHeldOut is the largest Spec.HeldOut: at least half of the data is left to be trained on.
+const MaxHeldOut = 0.5

@@ -71,7 +71,7 @@ func TestAnnounced(t *testing.T) {
 		t.Errorf("%d fields, %d bounds", v.NumField(), len(told.Bounds()))
 	}
 	for _, b := range told.Bounds() {
-		if b.Field == "" || b.Have < b.Least || b.Have > b.Most {
+		if b.Field == "" || b.Have < b.Min || b.Have > b.Max {
 			t.Errorf("%+v", b)
 		}
 	}

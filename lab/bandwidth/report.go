@@ -42,7 +42,7 @@ type Row struct {
 	// after the codec relative to before.
 	Recompressed float64 `json:"recompressed"`
 	// OwnVariance is the variance of the mean under devices' own noise, over that of the
-	// same noise on no lattice; 0 where devices add none.
+	// same noise on no lattice; 0 if devices add none.
 	OwnVariance float64 `json:"own_noise_variance,omitempty"`
 }
 

@@ -231,7 +231,7 @@ func (d *device) draw(plan *wire.Plan) error {
 	if err != nil {
 		return err
 	}
-	return d.mask.Draw(lot)
+	return d.mask.SetLot(lot)
 }
 
 // fetch gets a blob and forgets it.

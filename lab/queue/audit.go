@@ -27,14 +27,14 @@ type audited struct {
 	tally  *simulate.Tally
 }
 
-// drawn says whether a result is computed again. Whoever made it could not know.
+// drawn reports whether a result is computed again. Whoever made it could not know.
 func (a Audit) drawn() bool {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // it never fails: package crypto/rand
 	return a.Trainer != nil && float64(binary.LittleEndian.Uint64(b[:])>>11)*0x1p-53 < a.Share
 }
 
-// hold computes a result again and returns an error where it is another.
+// hold computes a result again and returns an error if it is another.
 func (a Audit) hold(ctx context.Context, of *simulate.Assignment, n int, r audited, put func(at int) (simulate.Client, error)) error {
 	own := of.NewTally(n)
 	for _, at := range r.places {

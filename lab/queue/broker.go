@@ -15,7 +15,7 @@ import (
 
 // Broker is a connection to a NATS cluster, or to one in this process.
 type Broker struct {
-	// URL is what workers are given, the runs' key with it; empty where the server does not
+	// URL is what workers are given, the runs' key with it; empty if the server does not
 	// listen.
 	URL string
 
@@ -71,7 +71,7 @@ func Embed(ctx context.Context, dir, listen string) (_ *Broker, err error) {
 }
 
 // Connect reaches a cluster to hand rounds to its workers, and makes what they need there.
-// It goes on reconnecting once it was there. Where the URL holds no key of its runs, they
+// It goes on reconnecting once it was there. If the URL holds no key of its runs, they
 // have a new one: see Broker.URL.
 func Connect(ctx context.Context, url string, a Access) (*Broker, error) {
 	b, given, err := dial(url, a)
@@ -151,7 +151,7 @@ func (b *Broker) find(ctx context.Context) (err error) {
 	return nil
 }
 
-// prepare makes streams and buckets where there are none.
+// prepare makes streams and buckets if there are none.
 func (b *Broker) prepare(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, startup)
 	defer cancel()

@@ -267,7 +267,7 @@ func limit(a *simulate.Assignment) int64 {
 	return 1<<16 + int64(a.Size())*binary.MaxVarintLen64 + int64(itemClients)*(32+9*int64(max(1, a.Providers)))
 }
 
-// receive hands on outcomes until ctx ends.
+// receive passes on outcomes until ctx ends.
 func (r *Reducer) receive(ctx context.Context, messages jetstream.MessagesContext, most int64, to chan<- *outcome, failed chan<- error) {
 	for unread := 0; ; {
 		m, err := messages.Next()

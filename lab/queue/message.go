@@ -272,7 +272,7 @@ func varints(sum []int64) []byte {
 	return b
 }
 
-// has says whether bytes are stored, and young enough that what refers to them now will
+// has reports whether bytes are stored, and young enough that what refers to them now will
 // still find them: the store drops all that is older than keepBlobs.
 func (b *Broker) has(ctx context.Context, sum blob) (bool, error) {
 	info, err := b.objects.GetInfo(ctx, sum.String())

@@ -29,7 +29,7 @@ func newKey() (k key) {
 	return k
 }
 
-// cutKey takes a URL's fragment from it; given is false where it has none.
+// cutKey takes a URL's fragment from it; given is false if it has none.
 func cutKey(url string) (address string, k key, given bool, err error) {
 	address, text, given := strings.Cut(url, "#")
 	if !given {
@@ -43,7 +43,7 @@ func cutKey(url string) (address string, k key, given bool, err error) {
 	return address, key(b), true, nil
 }
 
-// HasKey tells whether a queue's URL holds the key of its runs.
+// HasKey reports whether a queue's URL holds the key of its runs.
 func HasKey(url string) bool { return strings.Contains(url, "#") }
 
 func (k key) on(url string) string { return url + "#" + base64.RawURLEncoding.EncodeToString(k[:]) }

@@ -38,7 +38,7 @@ type auditedModel struct {
 
 func attackFile(name, what string) string { return "attack-" + name + "-" + what + ".json" }
 
-// readAttack reads a report of starling audit --json; false where it is not there.
+// readAttack reads a report of starling audit --json; false if it is not there.
 func readAttack(folder fs.FS, name, what string, to any) (bool, error) {
 	file := attackFile(name, what)
 	text, err := fs.ReadFile(folder, file)

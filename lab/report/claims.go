@@ -80,7 +80,7 @@ func claims() ([]claim, error) {
 	return all, nil
 }
 
-// of is the published accuracy of a cell; a dash where there is none.
+// of is the published accuracy of a cell; a dash if there is none.
 func (c claim) of(on map[string]string) string {
 	for _, r := range c.Rows {
 		match := true

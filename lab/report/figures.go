@@ -136,7 +136,7 @@ func (r *Report) byAxes() []chart {
 	return charts
 }
 
-// resized says whether cells that differ on one axis alone train different numbers of values.
+// resized reports whether cells that differ on one axis alone train different numbers of values.
 func (r *Report) resized(a sweep.Axis) bool {
 	seen := map[string]int{}
 	for _, c := range r.Cells {

@@ -42,7 +42,7 @@ func ParseInterval(s string) (Interval, error) {
 	return "", fmt.Errorf("report: interval is %.40q, must be %s or %s", s, IntervalT, IntervalBCa)
 }
 
-// testable says why differences are not tested; "" where they are.
+// testable says why differences are not tested; "" if they are.
 func testable(d []float64) string {
 	for _, x := range d {
 		if x-x != 0 {

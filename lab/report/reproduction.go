@@ -159,7 +159,7 @@ func (p *point) mean(column string) float64 {
 }
 
 // megabytes are those of all messages of the clients that were trained, both ways, in
-// all rounds; "" where a table does not say.
+// all rounds; "" if a table does not say.
 func (p *point) megabytes() string {
 	all := p.mean("rounds") * p.mean("cohort_mean") * (p.mean("bytes_up") + p.mean("bytes_down"))
 	if math.IsNaN(all) {
@@ -283,7 +283,7 @@ func answers(all []*point) bool {
 	return len(all) > 0
 }
 
-// against holds the proposed methods against those of the publication, in pairs.
+// against compares the proposed methods with those of the publication, in pairs.
 func (c claim) against(b *bytes.Buffer, axes []string, all []*point) {
 	first := true
 	for _, p := range all {

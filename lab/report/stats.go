@@ -54,7 +54,7 @@ type Cell struct {
 	Values   int               `json:"values"`
 	Epsilon  float64           `json:"epsilon"`
 	Delta    float64           `json:"delta"`
-	// Search is the epsilon of the whole search, the largest of the seeds'; 0 where it is not
+	// Search is the epsilon of the whole search, the largest of the seeds'; 0 if it is not
 	// counted.
 	Search float64 `json:"search_epsilon,omitempty"`
 	// Bytes of one device in all rounds, up and down, base and page left out.

@@ -14,7 +14,7 @@ import (
 // before such tables were refused; none is added, and whoever changes one makes it anew.
 const uncleanTables = "unclean.txt"
 
-// unclean says whether a build's version names no commit: none, or one with changes.
+// unclean reports whether a build's version names no commit: none, or one with changes.
 func unclean(version string) bool {
 	return version == "" || version == "devel" || strings.Contains(version, "dirty")
 }

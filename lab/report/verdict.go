@@ -37,7 +37,7 @@ type finding struct {
 	inside   bool    // what p is the p value of: the claim, or that it is wrong
 }
 
-// judge holds every claim of a table against its points.
+// judge checks every claim of a table against its points.
 func (c claim) judge(points []*point) []*finding {
 	unclean := builds(points)
 	var all, tested []*finding
@@ -78,7 +78,7 @@ func verdictOf(inside bool, p float64) string {
 	return contradicted
 }
 
-// untested says why a difference's statement is not tested; "" where it is.
+// untested says why a difference's statement is not tested; "" if it is.
 func (f *finding) untested() string {
 	if why := testable(f.d); why != "" {
 		return "not tested: " + why
@@ -112,8 +112,8 @@ func (s statement) test(d []float64) (inside bool, p float64) {
 	return within <= beyond, min(1, 2*min(within, beyond))
 }
 
-// builds says why a table's runs cannot be held against each other: not all of one clean
-// build; "" where they can.
+// builds says why a table's runs cannot be compared with each other: not all of one clean
+// build; "" if they can.
 func builds(points []*point) string {
 	seen := map[string]bool{}
 	for _, p := range points {

@@ -94,7 +94,7 @@ func alikeInNoise(trials []Point) error {
 	return nil
 }
 
-// spends says whether a setting decides what a run spends.
+// spends reports whether a setting decides what a run spends.
 func spends(key string) bool {
 	if key == "privacy.clip_norm" {
 		return false // noise is measured by it

@@ -64,7 +64,7 @@ func (r *Record) promise() string {
 	return none + "; a deployment to " + n + " devices at these settings would have " + r.Guarantee
 }
 
-// hasCheckpoint says whether a run's checkpoint is whole: its files are written each as a
+// hasCheckpoint reports whether a run's checkpoint is whole: its files are written each as a
 // whole, the base's first.
 func hasCheckpoint(folder string) bool {
 	for _, name := range []string{model.AdapterFile, model.CheckpointFile, model.CardFile, filepath.Join(model.CheckpointBase, model.WeightsFile)} {

@@ -153,7 +153,7 @@ func (d *Data) fits(kind model.TaskKind, base model.Config) error {
 	case !pictures && base.Sees():
 		return badSetting("data: %s holds %s, and the base, a %s, reads images: give images as data, or a base that reads texts",
 			d.Name, form.Description(), base.ModelType)
-	case !task.Takes(kind, form):
+	case !task.Accepts(kind, form):
 		return badSetting("data: %s holds %s, and the task is %s: set task to %s", d.Name, form.Description(), kind, want)
 	}
 	return nil

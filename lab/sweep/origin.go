@@ -16,11 +16,11 @@ import (
 // origin is what a run is made from besides its settings: SHA-256s, hexadecimal.
 type origin struct {
 	base  string
-	start string // of the adapter that the settings name as their start; "" where they name none
+	start string // of the adapter that the settings name as their start; "" if they name none
 	data  string // of the labelled file; "" of generated data
 }
 
-// are says whether a record was made from the same.
+// are reports whether a record was made from the same.
 func (o origin) are(r *Record) bool {
 	return r.Base == o.base && r.Start == o.start && strings.HasPrefix(r.Data, o.data)
 }

@@ -19,12 +19,12 @@ import (
 type Plan struct {
 	Name string
 	Axes []Axis
-	// Compare names, by axis, the points that all others are held against in pairs:
+	// Compare names, by axis, the points that all others are compared with in pairs:
 	// equal in every other axis and in the seed.
 	Compare map[string]string
 	Points  []Point
 	// Search is the distribution of the number of runs of a search whose privacy is
-	// counted; "" where none is. See AccountSearch.
+	// counted; "" if none is. See AccountSearch.
 	Search string
 }
 

@@ -35,7 +35,7 @@ type Record struct {
 	Epsilon         float64 `json:"epsilon"` // of the simulated deployment
 	Delta           float64 `json:"delta"`
 	Guarantee       string  `json:"guarantee"`
-	// Search is what the whole search costs that this run is one of; nil where its privacy
+	// Search is what the whole search costs that this run is one of; nil if its privacy
 	// is not counted, or nothing is private.
 	Search *dp.Guarantee `json:"search,omitempty"`
 
@@ -51,9 +51,9 @@ type Record struct {
 	Validation float64 `json:"validation"` // accuracy at it
 	Accuracy   float64 `json:"accuracy"`   // on the test split, at it
 	MacroF1    float64 `json:"macro_f1"`
-	// Commonest is the accuracy that always saying the test split's commonest label has; 0
+	// MajorityAccuracy is the accuracy that always saying the test split's commonest label has; 0
 	// where there are no labels.
-	Commonest float64 `json:"commonest,omitempty"`
+	MajorityAccuracy float64 `json:"commonest,omitempty"`
 	// ANLS is of answers, which have no classes: accuracies are then exact matches.
 	// Of questions from several data sets it is the mean over the sets of each one's mean,
 	// and Sources has these.
@@ -257,7 +257,7 @@ func (r *Record) fill(ctx context.Context, s *Setup, result simulate.Result) err
 	r.Accuracy, r.MacroF1 = score.Accuracy, score.MacroF1
 	r.WordErrors, r.CharacterErrors = score.WordErrors, score.CharacterErrors
 	if e, ok := s.Test.(judged); ok {
-		r.Commonest = e.Commonest()
+		r.MajorityAccuracy = e.MajorityAccuracy()
 	}
 	if s.Job.Method().Task.Asks() {
 		r.ANLS, r.Sources = &score.ANLS, score.Sources

@@ -85,7 +85,7 @@ type Settings struct {
 	Job map[string]any `json:"job,omitempty" yaml:"-"`
 }
 
-// FileSettings are the settings that name a labelled file or one beside it. Where a file
+// FileSettings are the settings that name a labelled file or one beside it. If a file
 // lies is its machine's business: tables say its name.
 var FileSettings = []string{"data", "test", "partition"}
 
@@ -197,7 +197,7 @@ func (s Settings) ID() (string, error) {
 }
 
 // Arithmetic is the class of arithmetic that the job names for its training programs;
-// named is false where it names none, which is exact.
+// named is false if it names none, which is exact.
 func (s Settings) Arithmetic() (class string, named bool) {
 	given, _ := lookup(s.Job, arithmetic)
 	class, _ = given.(string)
@@ -240,7 +240,7 @@ func (s Settings) named() Settings {
 	return s
 }
 
-// NamesTask says whether the settings say what is learnt; the base decides it else.
+// NamesTask reports whether the settings say what is learnt; the base decides it else.
 func (s Settings) NamesTask() bool {
 	at, ok := s.Job["task"]
 	return ok && at != nil && at != ""

@@ -30,7 +30,7 @@ var (
 )
 
 // Divide makes a run's data of all examples of its file, those of its test file, nil where
-// it has none, and the examples of each client, nil where its partition has none.
+// it has none, and the examples of each client, nil if its partition has none.
 //
 // What no client has is held out for validation and test. Where clients have all of it, a
 // tenth each is held out as of a file that names users: other clients than those trained.

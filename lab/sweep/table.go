@@ -24,7 +24,7 @@ type Index struct {
 	Compare map[string]string `json:"compare,omitempty"`
 	Runs    []Run             `json:"runs"` // in the order of the grid
 	// AccountSearch is the distribution of the number of runs of a search whose privacy is
-	// counted; "" where none is.
+	// counted; "" if none is.
 	AccountSearch string `json:"account_search,omitempty"`
 }
 

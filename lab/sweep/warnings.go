@@ -55,7 +55,7 @@ func (r *Record) shortOfNoise() string {
 		"for so small a cohort. A larger --cohort%s shows what the deployment's noise does", short, len(r.Curve), ranks, 100*share, finer)
 }
 
-// finerUplink is the scheme to advise in place of one; "" where none is finer.
+// finerUplink is the scheme to advise in place of one; "" if none is finer.
 func finerUplink(of string) string {
 	switch of {
 	case "fixed32":
@@ -78,13 +78,13 @@ func (r *Record) uplink() string {
 // The likeliest reason is a step that is too large: of the server where its optimizer was
 // chosen, else of the devices.
 func (r *Record) unlearned() string {
-	if r.Commonest == 0 || r.Accuracy >= r.Commonest {
+	if r.MajorityAccuracy == 0 || r.Accuracy >= r.MajorityAccuracy {
 		return ""
 	}
 	return fmt.Sprintf("not learning: the test accuracy is %.1f %%, and always saying the commonest label gives %.1f %%. "+
 		"See whether texts and labels fit each other and whether the noise leaves a signal (rho %.3g); else lower server.learning_rate or training.learning_rate",
-		100*r.Accuracy, 100*r.Commonest, r.Rho)
+		100*r.Accuracy, 100*r.MajorityAccuracy, r.Rho)
 }
 
 // judged is an evaluator that knows how often always saying the commonest label would be right.
-type judged interface{ Commonest() float64 }
+type judged interface{ MajorityAccuracy() float64 }

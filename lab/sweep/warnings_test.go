@@ -48,11 +48,11 @@ func TestNoiseIsJudgedRoundByRound(t *testing.T) {
 
 // A model below the commonest label is said to be, one above it is not.
 func TestModelsBelowTheCommonestLabelAreSaid(t *testing.T) {
-	r := Record{Accuracy: 0.123, Commonest: 0.25}
+	r := Record{Accuracy: 0.123, MajorityAccuracy: 0.25}
 	if said := strings.Join(r.Warnings(), ""); !strings.Contains(said, "12.3 %") || !strings.Contains(said, "25.0 %") || !strings.Contains(said, "server.learning_rate") {
 		t.Errorf("%q", said)
 	}
-	for _, r := range []Record{{Accuracy: 0.5, Commonest: 0.25}, {Accuracy: 0.1}} {
+	for _, r := range []Record{{Accuracy: 0.5, MajorityAccuracy: 0.25}, {Accuracy: 0.1}} {
 		if said := r.Warnings(); said != nil {
 			t.Errorf("%+v: %q", r, said)
 		}

@@ -13,7 +13,7 @@ type Preview struct {
 	Labels []LabelCount `json:"labels"`
 	// Rows are the first of the file; of pictures one of each label.
 	Rows []Row `json:"rows"`
-	// Groups is how many users or providers the source names; 0 where it names none.
+	// Groups is how many users or providers the source names; 0 if it names none.
 	Groups int `json:"groups"`
 	// Shortest and Longest are the recordings that last the least and the most; left out of
 	// other data.
@@ -42,7 +42,7 @@ type Sound struct {
 
 // Row is an example to look at.
 type Row struct {
-	// Label is the answer of a question; empty for words, and where there is none.
+	// Label is the answer of a question; empty for words, and if there is none.
 	Label string `json:"label"`
 	// Text is cut: a question stands before its document, a label behind its word.
 	Text    string   `json:"text"`

@@ -94,7 +94,7 @@ func (l *Link) Serve(take func(context.Context, wire.Message) bool, broken func(
 	return context.Cause(l.ctx)
 }
 
-// read gives every message away until the connection ends. Where the link is to end with a
+// read gives every message away until the connection ends. If the link is to end with a
 // last word it waits for the writer to have sent that.
 func (l *Link) read(take func(context.Context, wire.Message) bool, broken func(context.Context, *wire.Error)) error {
 	for {

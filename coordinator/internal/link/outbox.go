@@ -77,7 +77,7 @@ func (l *Link) end() {
 	o.ping.Stop()
 }
 
-// next is what to write: look first, or a frame. Where there is neither, or the link is over,
+// next is what to write: look first, or a frame. If there is neither, or the link is over,
 // the writer's work is.
 func (o *outbox) next(over bool) (frame []byte, look, more bool) {
 	o.mu.Lock()

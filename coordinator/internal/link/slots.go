@@ -13,7 +13,7 @@ type Slots struct {
 	empty  chan struct{} // guarded by mu: closed when n is 0; nil: nobody asked
 }
 
-// Enter counts a connection in; false where they are closed or full.
+// Enter counts a connection in; false if they are closed or full.
 func (s *Slots) Enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 // Room bounds what all connections together hold of frames on their way in: each is
 // read into a buffer and decoded into another. A frame of up to freeRead bytes needs
 // none of it, a longer one that for the longest of its kind before more of it is read;
-// where there is none its reader waits, and its peer with it, since TCP then takes
+// if there is none its reader waits, and its peer with it, since TCP then takes
 // nothing more from it. Who dribbles while others wait is cut off.
 type Room struct {
 	most int // bytes

@@ -49,7 +49,7 @@ func baseFrom(from string, said io.Writer) (func(context.Context, edge.Published
 			}
 		}
 		client := *client
-		client.Most = p.Most
+		client.MaxBytes = p.MaxBytes
 		got, err := client.Fetch(ctx, p.Name, p.Revision)
 		if err != nil {
 			return nil, err

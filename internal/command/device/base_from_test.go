@@ -56,12 +56,12 @@ func TestBaseFrom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fetch(t.Context(), edge.Published{Name: "org/small", Revision: commit, Most: 1}); err == nil || !strings.Contains(err.Error(), "larger than 1 bytes") {
+	if _, err := fetch(t.Context(), edge.Published{Name: "org/small", Revision: commit, MaxBytes: 1}); err == nil || !strings.Contains(err.Error(), "larger than 1 bytes") {
 		t.Errorf("more than may come: %v", err)
 	}
 	for _, again := range []bool{false, true} {
 		asked.Store(0)
-		got, err := fetch(t.Context(), edge.Published{Name: "org/small", Revision: commit, Most: 1 << 20})
+		got, err := fetch(t.Context(), edge.Published{Name: "org/small", Revision: commit, MaxBytes: 1 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}

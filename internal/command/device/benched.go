@@ -66,7 +66,7 @@ func (f *benchFlags) fromFile(_ context.Context, a *command.App) (*benched, erro
 	return &benched{t, code}, nil
 }
 
-// isCoordinator tells whether a job is given by where its coordinator is.
+// isCoordinator reports whether a job is given by where its coordinator is.
 func isCoordinator(job string) bool {
 	_, err := joinToken(job)
 	return err == nil

@@ -72,7 +72,7 @@ func (c *consent) run(ctx context.Context, cfg edge.Config) error {
 	}
 }
 
-// mayAccept tells whether all of what was found is an owner's to accept here: some limits
+// mayAccept reports whether all of what was found is an owner's to accept here: some limits
 // are changed in the policy alone.
 func (c *consent) mayAccept(found []edge.PolicyError) bool {
 	trial := edge.Config{Policy: new(*c.policy)}
@@ -115,7 +115,7 @@ func (c *consent) asks(ctx context.Context, found []edge.PolicyError) bool {
 // upper is a sentence's beginning.
 func upper(s string) string { return strings.ToUpper(s[:min(1, len(s))]) + s[min(1, len(s)):] }
 
-// isTerminal tells whether somebody may be there to be asked.
+// isTerminal reports whether somebody may be there to be asked.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

@@ -16,7 +16,7 @@ import (
 	"github.com/starling-fl/starling/task"
 )
 
-// checkFleet holds the flags of --fleet against each other.
+// checkFleet checks the flags of --fleet against each other.
 func (f *joinFlags) checkFleet(args []string) error {
 	switch given := f.policy.flags.Changed; {
 	case !f.fleet && (given("tasks") || given("pool") || given("look")):

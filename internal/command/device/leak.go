@@ -48,7 +48,7 @@ func (f *leakFlags) check(job string) error {
 	return nil
 }
 
-// try tries what an update of a job shows; nil where nothing could be tried.
+// try tries what an update of a job shows; nil if nothing could be tried.
 func (f *leakFlags) try(ctx context.Context, a *command.App, b *benched, cores int) (*leak.Report, error) {
 	o := leak.Options{Trials: f.trials, Lasts: f.lasts}
 	if f.data != "" {

@@ -55,7 +55,7 @@ claimed.`,
 	f.add(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.shadows, "shadows", "", "folder of shadow models, each a folder with a checkpoint and members.json")
-	fl.IntVar(&f.seeds, "seeds", membership.LeastSeeds, "divisions in known and attacked; below 5 nothing is claimed")
+	fl.IntVar(&f.seeds, "seeds", membership.MinSeeds, "divisions in known and attacked; below 5 nothing is claimed")
 	fl.Float64Var(&f.known, "known", membership.DefaultKnown, "share of the providers whose membership the attacker is told")
 	fl.IntSliceVar(&f.questions, "questions", membership.DefaultQuestions, "attack those with more than so many examples, one table each")
 	return cmd
@@ -162,7 +162,7 @@ func (r membershipReport) knowledge() dossier.Table {
 func (r membershipReport) verdict() (out []string) {
 	switch {
 	case !r.Claims:
-		return []string{fmt.Sprintf("Nothing is claimed: %d seeds are fewer than %d.", r.Seeds, membership.LeastSeeds)}
+		return []string{fmt.Sprintf("Nothing is claimed: %d seeds are fewer than %d.", r.Seeds, membership.MinSeeds)}
 	case r.Suspect:
 		out = append(out, "A control is told from chance: members and others differ in more than membership, or a control of many failed by chance. Do not read the attacks as what training gave away before that is understood.")
 	}

@@ -45,7 +45,7 @@ type written struct {
 	before evaluate.CompletionScore
 }
 
-// newWritten lets the base write behind the test split's prompts; nil where nothing is written.
+// newWritten lets the base write behind the test split's prompts; nil if nothing is written.
 func newWritten(ctx context.Context, a *command.App, j coordinator.Job, b *model.Base, layout *model.Layout, data *fleetdata.Data) (*written, error) {
 	if layout.Method.Task != model.TaskCausal {
 		return nil, nil

@@ -9,7 +9,7 @@ import (
 // defaultSide is that of an untrained base's images where their own is none it can have.
 const defaultSide = 32
 
-// trainImages makes a job one of images. Where it names no base there is none to
+// trainImages makes a job one of images. If it names no base there is none to
 // adapt: a small untrained one is trained whole, with more steps a round. scaled says
 // that it sees its images in another size than theirs.
 func trainImages(j *coordinator.Job, sample *dataset.Image, seed uint64) (b *model.Base, scaled bool, err error) {

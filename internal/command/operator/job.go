@@ -43,7 +43,7 @@ explained (starling privacy explain --job FILE).`,
 				Population int    `json:"population"`
 				Cohort     int    `json:"expected_cohort"`
 				Connected  int    `json:"least_connected"`
-			}{j.Name, len(j.Labels), j.Rounds, j.Cohort.Population, int(j.ExpectedCohort()), j.LeastConnected()}
+			}{j.Name, len(j.Labels), j.Rounds, j.Cohort.Population, int(j.ExpectedCohort()), j.MinConnected()}
 			return a.Emit(report, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "%s: %d labels, %d rounds, %d of %d devices expected a round, %d must be connected\n",
 					report.Name, report.Labels, report.Rounds, report.Cohort, report.Population, report.Connected)

@@ -123,7 +123,7 @@ a device of one pool cannot enrol in another.`,
 	}
 	with := handFlags(cmd)
 	cmd.Flags().StringVar(&name, "name", "", "the job's name in addresses and lists, of a-z, 0-9 and - (default: made of its file's name key)")
-	cmd.Flags().StringVar(&pool, "pool", store.EveryPool, "whose data it is for; pools share no device")
+	cmd.Flags().StringVar(&pool, "pool", store.DefaultPool, "whose data it is for; pools share no device")
 	cmd.Flags().IntVar(&priority, "priority", 0, "whose turn it is where several could make a round: the higher first")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {

@@ -16,7 +16,7 @@ import (
 	"github.com/starling-fl/starling/internal/durable"
 )
 
-// certificate is what --listen shows; nil where it speaks in the clear.
+// certificate is what --listen shows; nil if it speaks in the clear.
 func (f serveFlags) certificate(log *slog.Logger) (*server.Certificate, error) {
 	files, given := f.cert != "" || f.key != "", 0
 	for _, way := range []bool{f.tls, files, f.acme != ""} {

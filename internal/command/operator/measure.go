@@ -22,7 +22,7 @@ type measures interface {
 	// rounds.
 	choose(cfg *coordinator.Config)
 	liveNote() string                       // what the rounds' accuracies are measured on
-	learning(rounds int) *progress.Learning // watches them; nil where nothing does
+	learning(rounds int) *progress.Learning // watches them; nil if nothing does
 	// report emits what a finished job says of itself; result is the coordinator's.
 	report(ctx context.Context, a *command.App, r outcome.Report, layout *model.Layout, result monitor.Result, everyRank bool) error
 }

@@ -26,7 +26,7 @@ import (
 // throughGateways says that devices come over NATS.
 func (f serveFlags) throughGateways() bool { return f.nats.URL != "" || f.natsListen != "" }
 
-// checkNATS holds the flags of NATS against each other.
+// checkNATS checks the flags of NATS against each other.
 func (f serveFlags) checkNATS() error {
 	if err := f.checkEmbedded(); err != nil || !f.throughGateways() {
 		return err
@@ -71,7 +71,7 @@ func (f serveFlags) checkEmbedded() error {
 	return nil
 }
 
-// reach connects to the NATS servers of --nats, and gives its end back; nil where there are none.
+// reach connects to the NATS servers of --nats, and gives its end back; nil if there are none.
 func (f serveFlags) reach(log *slog.Logger) (nc *nats.Conn, end func(), err error) {
 	if f.nats.URL == "" {
 		return nil, func() {}, nil

@@ -30,7 +30,7 @@ type Explained struct {
 	Providers       float64 `json:"providers,omitempty"`         // expected in a device
 	Adaptive        float64 `json:"adaptive_quantile,omitempty"` // of the clip norm; 0: it stays
 	Shard           int     `json:"shard,omitempty"`
-	// Where coins choose the cohort: what is declared of it, and what follows.
+	// If coins choose the cohort: what is declared of it, and what follows.
 	Dropout   float64       `json:"dropout,omitempty"`
 	Hostile   float64       `json:"hostile,omitempty"`
 	Quorum    int           `json:"quorum,omitempty"`
@@ -39,14 +39,14 @@ type Explained struct {
 	Delivered dp.Guarantee  `json:"delivered"`
 	Visible   dp.Guarantee  `json:"visible"`
 	Simulated *dp.Guarantee `json:"simulated,omitempty"`
-	// Where devices add the noise: how much each, on how many of them epsilon rests, and
+	// If devices add the noise: how much each, on how many of them epsilon rests, and
 	// what holds against the coordinator itself. Elsewhere against it nothing holds.
 	OwnNoise   float64        `json:"own_noise,omitempty"`
 	Honest     int            `json:"honest,omitempty"`
 	Untrusted  *dp.Guarantee  `json:"untrusted,omitempty"`
 	Statements []explainPoint `json:"statements"`
 
-	protected int      // units of a job file; 0 where it was given as flags
+	protected int      // units of a job file; 0 if it was given as flags
 	floor     float64  // part of the job's delta that its floors have
 	job       *job.Job // of a job file
 	quorum    job.Quorum

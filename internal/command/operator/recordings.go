@@ -10,7 +10,7 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// trainRecordings makes a job one of recordings. Where it names no base there is none to
+// trainRecordings makes a job one of recordings. If it names no base there is none to
 // adapt: a small untrained one is trained whole, with more steps a round.
 func trainRecordings(j *coordinator.Job, seed uint64) (*model.Base, error) {
 	j.Task = string(model.TaskListen)
@@ -38,7 +38,7 @@ func trainRecordings(j *coordinator.Job, seed uint64) (*model.Base, error) {
 	return b, nil
 }
 
-// trainTranscripts makes a job one of recordings with what is said in them. Where it names no
+// trainTranscripts makes a job one of recordings with what is said in them. If it names no
 // base, a small untrained one is trained whole, that writes the characters of the data's texts.
 func trainTranscripts(j *coordinator.Job, d *fleetdata.Data, seed uint64) (*model.Base, error) {
 	j.Task, j.Labels = string(model.TaskTranscribe), nil

@@ -61,7 +61,7 @@ func remoteHand(address, file string) (*remote, error) {
 	return &remote{base: u, token: token, client: client}, nil
 }
 
-// thisMachine says whether a host can be no other than this one.
+// thisMachine reports whether a host can be no other than this one.
 func thisMachine(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()

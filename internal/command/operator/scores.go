@@ -40,13 +40,13 @@ func (s scores) liveNote() string {
 	return liveNote(s.validation)
 }
 
-// learning watches what measures the rounds; nil where nothing does.
+// learning watches what measures the rounds; nil if nothing does.
 func (s scores) learning(rounds int) *progress.Learning {
 	if s.validation == nil {
 		return nil
 	}
 	live := s.validation.Sample(liveTexts)
-	return progress.NewLearning(live.Commonest(), len(live.Right), rounds)
+	return progress.NewLearning(live.MajorityAccuracy(), len(live.Right), rounds)
 }
 
 // liveTexts is how many validation texts score an adapter while rounds run: the

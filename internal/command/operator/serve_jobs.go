@@ -26,7 +26,7 @@ import (
 func (f serveFlags) whenMine(ctx context.Context, a *command.App, nc *nats.Conn, log *slog.Logger, open func() error) error {
 	for {
 		end := func() {}
-		err := store.Await(ctx, f.dir, func() {
+		err := store.AwaitLease(ctx, f.dir, func() {
 			fmt.Fprintln(a.Stderr, "standing by: another coordinator holds the lease of this state")
 			if nc == nil {
 				return
@@ -48,7 +48,7 @@ func (f serveFlags) whenMine(ctx context.Context, a *command.App, nc *nats.Conn,
 	}
 }
 
-// exporter tells the collector of --trace-otlp of rounds; nil where there is none.
+// exporter tells the collector of --trace-otlp of rounds; nil if there is none.
 func (f serveFlags) exporter(a *command.App, log *slog.Logger) (*spans.Exporter, error) {
 	if f.traces == "" {
 		return nil, nil
@@ -65,7 +65,7 @@ func (f serveFlags) keep() error {
 	if f.store == "" {
 		return nil
 	}
-	if err := store.Keep(f.dir, f.store); err != nil {
+	if err := store.UseDatabase(f.dir, f.store); err != nil {
 		return fmt.Errorf("--store: %w", err)
 	}
 	return nil
@@ -112,7 +112,7 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 	var site *server.Site
 	defer shelf.end(ctx)
 	cfg := jobs.Config{
-		Dir: f.dir, Most: f.mostJobs, Log: log,
+		Dir: f.dir, MaxOpen: f.mostJobs, Log: log,
 		Open: func(j store.Hosted, dir string, host coordinator.Host) (*coordinator.Coordinator, error) {
 			cfg := coordinator.Config{Dir: dir, Host: host, Traces: traces, Patient: true, Compile: program.Step, Hosts: program.Hosts}
 			if nc != nil {

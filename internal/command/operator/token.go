@@ -103,7 +103,7 @@ func newTokenCreateCmd(a *command.App) *cobra.Command {
 	return cmd
 }
 
-// below is where a server has a job, at the address itself where it has one alone.
+// below is where a server has a job, at the address itself if it has one alone.
 func below(h hand, url, name string) (string, error) {
 	all, err := h.Jobs()
 	if err != nil && name == "" {

@@ -2,7 +2,7 @@
 // what its data is: fleets whose devices hold texts, one keyword, long texts, texts that
 // training fails with, images where texts are wanted, and nothing, all in the same rounds of a
 // real coordinator over a crafted base, so that all share one machine's moods. Of each message
-// the distribution of its moments is held against that of plain texts by Kolmogorov's and
+// the distribution of its moments is compared with that of plain texts by Kolmogorov's and
 // Smirnov's statistic, less the median of all devices in the round, as a coordinator that sees
 // them all would have it. What a device's steps take is measured every sixteenth round, so that
 // its moments hang together: how likely the statistic is says how often it comes as large when

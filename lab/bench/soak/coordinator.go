@@ -133,7 +133,7 @@ func (k *keeper) run(ctx context.Context) error {
 	}
 }
 
-// live is one life of the process: nil where it was killed as intended.
+// live is one life of the process: nil if it was killed as intended.
 func (k *keeper) live(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {

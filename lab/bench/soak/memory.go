@@ -57,7 +57,7 @@ func (m *memory) note(working, of int) {
 // devices still take in what they keep, the programs of every rank among it.
 const leastHeaps = 60
 
-// check holds the end against the beginning: the last full life of the
+// check checks the end against the beginning: the last full life of the
 // coordinator against the first, the devices' last quarter against their second.
 // A third more is more than chance.
 func (m *memory) check() error {

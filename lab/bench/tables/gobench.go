@@ -54,7 +54,7 @@ func pattern(names []string) string {
 	return "^Benchmark(" + strings.Join(first, "|") + ")$"
 }
 
-// benchLine reads a line of go test -bench; the name is empty where it is none.
+// benchLine reads a line of go test -bench; the name is empty if it is none.
 func benchLine(line string) (name string, metrics map[string]float64) {
 	f := strings.Fields(line)
 	if len(f) < 4 || !strings.HasPrefix(f[0], "Benchmark") {

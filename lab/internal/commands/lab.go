@@ -65,7 +65,7 @@ type labAnswerer struct{ *evaluate.Questions }
 func (e labAnswerer) Score(ctx context.Context, a *model.Adapter, rank int) (sweep.Score, error) {
 	s, err := e.Questions.Score(ctx, a, rank)
 	anls := func(x evaluate.AnswerScore) float64 { return x.ANLS }
-	out := sweep.Score{Accuracy: s.ExactMatch, ANLS: s.TwoStep(anls)}
+	out := sweep.Score{Accuracy: s.ExactMatch, ANLS: s.MeanOverSources(anls)}
 	for name, of := range s.Sources {
 		if out.Sources == nil {
 			out.Sources = map[string]float64{}

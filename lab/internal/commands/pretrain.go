@@ -234,7 +234,7 @@ is thrown away.`,
 // losses of this run, each the mean of a twentieth of the steps.
 func trainProgress(w io.Writer, steps int, r *pretrainReport) nn.Progress {
 	var began, last time.Time
-	first := 0 // step of this run, later than 1 where it goes on
+	first := 0 // step of this run, later than 1 if it goes on
 	share := max(1, steps/20)
 	recent := 0.0
 	return func(step int, loss float32) {

@@ -260,7 +260,7 @@ func place(plan *sweep.Plan, p sweep.Point) string {
 	return strings.Join(parts, ", ")
 }
 
-// tables says whether what was given is a folder of presets' tables, and of no sweep.
+// tables reports whether what was given is a folder of presets' tables, and of no sweep.
 func tables(args []string) bool {
 	if len(args) != 1 {
 		return false

@@ -35,7 +35,7 @@ func (q *queueFlags) add(fl *pflag.FlagSet) {
 	q.access.Flags(fl)
 }
 
-// check holds the flags against each other; workers is --workers.
+// check checks the flags against each other; workers is --workers.
 func (q *queueFlags) check(workers int) error {
 	least := 1
 	if q.url != "" || q.listen != "" {

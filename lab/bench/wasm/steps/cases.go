@@ -208,7 +208,7 @@ func (c *benchCase) tokens() []int32 {
 	return v
 }
 
-// labels are classes, or tokens of answers where there are none.
+// labels are classes, or tokens of answers if there are none.
 func (c *benchCase) labels(n int) []int32 {
 	most := c.Step.Classes
 	if most == 0 {

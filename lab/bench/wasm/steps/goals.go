@@ -54,7 +54,7 @@ func printGoals(w io.Writer, all []result) {
 func cpu(r *result) float64  { return r.CPUMS }
 func wall(r *result) float64 { return r.MedianMS }
 
-// over returns a/b of one measure; 0 where one is missing.
+// over returns a/b of one measure; 0 if one is missing.
 func over(a, b *result, of func(*result) float64) float64 {
 	if a == nil || b == nil || of(b) == 0 {
 		return 0

@@ -2,5 +2,5 @@
 
 package main
 
-// peakRSS is 0 where the system is not asked: the table's column stays empty.
+// peakRSS is 0 if the system is not asked: the table's column stays empty.
 func peakRSS() int64 { return 0 }
