@@ -29,7 +29,7 @@ type accounts struct {
 	stranger bool // the ledger has events of another kind: all is composed exactly
 }
 
-// point is what a number of rounds comes to.
+// point is the guarantee after a number of rounds.
 type point struct {
 	done chan struct{}
 	dp.Guarantees
@@ -92,7 +92,7 @@ func (a *accounts) covers(e dp.Event) bool {
 	return same == e
 }
 
-// milestone is the number of rounds, at least n, whose guarantee is shown for n.
+// milestone returns the number of rounds, at least n, whose guarantee is shown for n.
 func (a *accounts) milestone(n int) int {
 	total := a.t.job.Rounds
 	if total <= curvePoints || n <= curvePoints/4 || n >= total {
@@ -103,7 +103,7 @@ func (a *accounts) milestone(n int) int {
 	return min(max(n, int(math.Ceil(step*step*float64(total)))), total)
 }
 
-// ahead begins to compute what n rounds come to, where that is not known yet.
+// ahead starts computing the guarantee of n rounds, unless it is known already.
 func (a *accounts) ahead(n int) *point {
 	n = a.milestone(n)
 	a.mu.Lock()
@@ -122,7 +122,7 @@ func (a *accounts) ahead(n int) *point {
 	return p
 }
 
-// at is what n rounds come to; it waits for whoever computes it.
+// at returns the guarantee of n rounds, and waits if it is being computed.
 func (a *accounts) at(n int) (dp.Guarantees, error) {
 	p := a.ahead(n)
 	<-p.done

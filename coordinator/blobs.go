@@ -32,14 +32,14 @@ func newBlobs() *blobs { return &blobs{data: map[[32]byte]Blob{}, kept: map[[32]
 // keptRounds is how many rounds a slice can still be fetched for.
 const keptRounds = 3
 
-// keep adds a blob for good.
+// keep adds a blob permanently.
 func (b *blobs) keep(part monitor.Part, data []byte) wire.Blob {
 	ref := blobRef(data)
 	b.hold(part, ref, bytes.NewReader(data))
 	return ref
 }
 
-// hold is keep for what has its name already.
+// hold is keep for a blob whose hash is known already.
 func (b *blobs) hold(part monitor.Part, ref wire.Blob, data Blob) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -335,7 +335,7 @@ func (c *Coordinator) resume() error {
 // private reports whether the job promises anything: its noise is drawn, and secret.
 func (c *Coordinator) private() bool { return c.rnd.secret() && !c.t.job.Privacy.None }
 
-// guarantees puts what the ledger comes to into the progress.
+// guarantees puts the ledger's guarantees into the progress.
 func (c *Coordinator) guarantees() error {
 	var err error
 	if c.accounts, err = newAccounts(c.t, c.spent); err != nil || !c.private() {

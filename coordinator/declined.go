@@ -30,15 +30,15 @@ func (c *Coordinator) declined(r *running, d *fleet.Device, m *wire.Refuse) {
 	r.declined[d.ID] = m.Code
 }
 
-// advice is what an operator can do about a limit of owners.
+// advice says what an operator can do about a limit of devices' owners.
 var advice = map[uint16]string{
 	wire.CodeMemory: "training.micro_batch and base_format: nf4 take less memory",
 	wire.CodeWork:   "fewer training.steps, a smaller batch or sequence take less work",
 	wire.CodePolicy: "starling join tells each owner which of its limits it is",
 }
 
-// keepDeclined tells the operator whom limits of owners kept out of the round: such a
-// device stays in the population and is drawn again, as its owner may widen them.
+// keepDeclined records, for the operator, which devices declined the round because of their owners'
+// limits. They stay in the population and are drawn again, since an owner may widen a limit.
 func (c *Coordinator) keepDeclined(r *running) {
 	if len(r.declined) == 0 {
 		return

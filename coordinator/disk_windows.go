@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// freeBytes is what may still be written below a folder.
+// freeBytes returns the space that is left on the disk of a folder, if it is known.
 func freeBytes(dir string) (uint64, error) {
 	path, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

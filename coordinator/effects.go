@@ -216,7 +216,7 @@ func shardFailed(shard int, err error) (round.Event, error) {
 	return nil, fmt.Errorf("coordinator: shard %d: %w", shard, err)
 }
 
-// cutShards closes turn 1.
+// cutShards closes turn 1 and cuts or deals the shards.
 func (c *Coordinator) cutShards(r *running) (round.Event, error) {
 	rnd := c.rnd.stream("shards", r.id)
 	var shards []*secagg.Server

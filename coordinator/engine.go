@@ -48,7 +48,7 @@ type fatalError struct{ err error }
 func (e *fatalError) Error() string { return e.err.Error() }
 func (e *fatalError) Unwrap() error { return e.err }
 
-// post hands an event to the engine; false where ctx or the engine is over.
+// post passes an event to the engine; false if ctx or the engine has ended.
 func (c *Coordinator) post(ctx context.Context, ev event) bool {
 	select {
 	case <-c.done:
@@ -200,7 +200,7 @@ func (c *Coordinator) pause(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// pump takes one event, or what is due at the latest at until.
+// pump handles one event, or what is due, and returns at the latest at until.
 func (c *Coordinator) pump(ctx context.Context, until time.Time) error {
 	wake := until
 	sooner := func(t time.Time) {
@@ -296,7 +296,7 @@ func (c *Coordinator) handle(ev event) {
 	}
 }
 
-// stop tells all devices how it ended and lets nothing more in.
+// stop tells all devices how the job ended and admits no more.
 func (c *Coordinator) stop(err error) {
 	var last wire.Message
 	reason := "the job is done"

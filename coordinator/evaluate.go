@@ -78,7 +78,7 @@ func evaluate(ctx context.Context, e Evaluator, a *model.Adapter, ranks []int) (
 	return accuracy, nil
 }
 
-// evaluated takes the figures of a version in.
+// evaluated records the figures of a version.
 func (c *Coordinator) evaluated(ev evaluatedEvent) {
 	c.measuring.busy = false
 	if ev.err != nil {

@@ -27,13 +27,13 @@ type exporting struct {
 // exportPatience is how long the end of a job waits for its last export.
 const exportPatience = 2 * time.Minute
 
-// exportSoon exports the checkpoint, now or when it can be.
+// exportSoon exports the checkpoint now or, if that fails, as soon as possible.
 func (c *Coordinator) exportSoon(measured []metric.RankAccuracy) {
 	c.exporting.due, c.exporting.measured = true, measured
 	c.exportDue()
 }
 
-// exportDue tries what is due, waiting twice as long after each failure.
+// exportDue retries an export that is due, and waits twice as long after each failure.
 func (c *Coordinator) exportDue() {
 	e := &c.exporting
 	if !e.due {
@@ -52,8 +52,8 @@ func (c *Coordinator) exportDue() {
 	*e = exporting{}
 }
 
-// exportLast makes the last checkpoint's export, and gives it exportPatience. An
-// error leaves everything in the store, for the next start.
+// exportLast exports the last checkpoint, trying for exportPatience. After an error everything is
+// in the store for the next start.
 func (c *Coordinator) exportLast(ctx context.Context, measured []metric.RankAccuracy) error {
 	c.exportSoon(measured)
 	for until := time.Now().Add(exportPatience); c.exporting.due; {

@@ -37,7 +37,8 @@ type ForecastPoint struct {
 // root, along which epsilon is near a line.
 const forecastPoints = 16
 
-// forecasting holds what numbers of rounds come to: it is computed once, for whoever asks first.
+// forecasting holds the guarantees for numbers of rounds. They are computed once, for the first
+// caller.
 type forecasting struct {
 	mu    sync.Mutex
 	known map[int]dp.Guarantees

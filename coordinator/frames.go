@@ -15,7 +15,7 @@ type frames struct {
 	update int
 }
 
-// frameHead is more than what stands around a turn's payload or an update's data.
+// frameHead is an upper bound of what surrounds a turn's payload or an update's data in a frame.
 const frameHead = 64
 
 // longest takes them of the largest shard and rank.

@@ -106,8 +106,8 @@ func (c *Coordinator) greet(ctx context.Context, conn Conn, s *session) error {
 	}
 }
 
-// agentOf is what a device calls itself, where that is a line of printable ASCII: others would
-// be a stranger's ink on the operator's page.
+// agentOf returns what a device calls itself if that is a line of printable ASCII, and ""
+// otherwise, since it is shown on the operator's page.
 func agentOf(hello *wire.Hello) string {
 	if strings.ContainsFunc(hello.Agent, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return ""
@@ -142,7 +142,7 @@ func (s *session) exporter(channel uint8) ([]byte, error) {
 	return nil, link.Refuse(wire.CodeIdentity, 0, "the signature is not for this connection")
 }
 
-// lateJoin answers a device that comes when the job is over.
+// lateJoin answers a device that comes after the job has ended.
 func (c *Coordinator) lateJoin(ctx context.Context, conn Conn, enrolled *wire.Enrolled) error {
 	select {
 	case <-c.done:

@@ -49,7 +49,7 @@ type Host interface {
 	End(round uint64, charged *Price, again bool) error
 }
 
-// deviceNotes is what is kept of devices for operators' eyes alone.
+// deviceNotes are notes about devices that only operators see.
 type deviceNotes interface {
 	Agent(id [32]byte, said string) error
 	Declined(round uint64, by map[[32]byte]uint16) error
@@ -79,7 +79,7 @@ func (c *Coordinator) Wake() {
 	}
 }
 
-// mayDraw asks the host for a round, where there is one.
+// mayDraw asks the host, if there is one, whether a round may be drawn.
 func (c *Coordinator) mayDraw(ready bool) (mine bool, why string, err error) {
 	if c.cfg.Host == nil {
 		return ready, "", nil
@@ -87,7 +87,7 @@ func (c *Coordinator) mayDraw(ready bool) (mine bool, why string, err error) {
 	return c.cfg.Host.Turn(ready, c.PriceOf(c.accounts.costly))
 }
 
-// beginShared puts a round that was drawn into the fleet's ledger.
+// beginShared enters a drawn round into the fleet's ledger.
 func (c *Coordinator) beginShared(r *running) error {
 	if c.cfg.Host == nil {
 		return nil

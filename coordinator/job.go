@@ -10,12 +10,12 @@ import (
 // Job is what a Coordinator is made for; package job reads it.
 type Job = job.Job
 
-// refuseJob is a job that does not fit its base or cannot meet its target.
+// refuseJob wraps the reason for which a job does not fit its base or cannot meet its target.
 func refuseJob(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", job.ErrInvalid, fmt.Errorf(format, args...))
 }
 
-// contractOf is the part of a job that devices derive from, too.
+// contractOf returns the part of a job that devices derive from, too.
 func contractOf(j Job) contract.Job {
 	return contract.Job{Uplink: j.Wire.Uplink, Providers: j.Providers.Max, Masking: j.Masking()}
 }

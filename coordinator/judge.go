@@ -16,10 +16,10 @@ import (
 // closes a turn. Vectors are added in any order; the sum is one of integers mod
 // 2^w, so a reproducible run stays the same to the bit.
 
-// judge does what is costly about a message.
+// judge makes the expensive checks of a message.
 type judge func() (*secagg.Examined, error)
 
-// judging decodes a message of a turn and judges it.
+// judging decodes a message of a turn and examines it.
 func judging[M any, P interface {
 	*M
 	encoding.BinaryUnmarshaler
@@ -33,7 +33,7 @@ func judging[M any, P interface {
 	}
 }
 
-// examining is judging in a shard.
+// examining is judging for a message within a shard.
 func examining[M any, P interface {
 	*M
 	encoding.BinaryUnmarshaler
@@ -42,7 +42,7 @@ func examining[M any, P interface {
 	return judging(from, payload, func(from secagg.ID, m P) *secagg.Examined { return s.Examine(from, m) })
 }
 
-// judgement is a message whose arithmetic is to be done, or is done.
+// judgement is a message whose expensive checks are to be made, or are made.
 type judgement struct {
 	r    *running
 	d    *fleet.Device
@@ -52,12 +52,12 @@ type judgement struct {
 	err  error
 }
 
-// judgedEvent is messages whose arithmetic is done, all of one round.
+// judgedEvent is a batch of examined messages, all of one round.
 type judgedEvent []judgement
 
 func (judgedEvent) engineEvent() {}
 
-// workers bounds what runs at a time, to a processor each.
+// workers bounds how many goroutines compute at a time: one for each processor.
 type workers chan struct{}
 
 func newWorkers() workers { return make(workers, runtime.GOMAXPROCS(0)) }
@@ -102,7 +102,7 @@ func (c *Coordinator) judgeAll(all judgedEvent) {
 	})
 }
 
-// addend is an admitted vector, its sum, and the update that it lies in.
+// addend is an admitted vector, the shard that sums it, and the update that holds its bytes.
 type addend struct {
 	to     *secagg.Server
 	msg    *secagg.Examined

@@ -55,7 +55,7 @@ func (c *Coordinator) lots(r *running) {
 	})
 }
 
-// publishLog makes the head that of all who are enrolled now.
+// publishLog makes the head that covers everybody enrolled so far.
 func (c *Coordinator) publishLog() error {
 	k := &c.keys
 	if k.signer == nil {
@@ -70,8 +70,8 @@ func (c *Coordinator) publishLog() error {
 	return err
 }
 
-// cosignLog has the head signed by the witness, where there is one. A round does not wait
-// for one that does not answer: devices whose owners want its signature sit the round out.
+// cosignLog has the witness, if there is one, sign the head. A round does not wait for a witness
+// that does not answer: devices whose owners require its signature then sit the round out.
 func (c *Coordinator) cosignLog(ctx context.Context) {
 	k := &c.keys
 	if k.signer == nil || k.signed || c.cfg.Cosign == nil {

@@ -34,7 +34,7 @@ type Account struct {
 	moved map[*JobAccount]traffic // by mu: of this run, noted so far
 }
 
-// accountState is the file.
+// accountState is the content of the account's file.
 type accountState struct {
 	Version int                    `json:"version"`
 	Jobs    map[string]*JobAccount `json:"jobs"`           // by TaskID in hexadecimal
@@ -88,7 +88,7 @@ func (j *JobAccount) Untrusted() (g dp.Guarantee, ok bool, err error) {
 	return alone.Epsilon()
 }
 
-// event is what the job's contributions come to, each counted in full.
+// event is the privacy event of all contributions to the job, each counted in full.
 func (j *JobAccount) event() dp.Event {
 	n := int(min(j.Contributed, dp.MaxRounds))
 	if j.ProviderRate > 0 {
@@ -99,7 +99,7 @@ func (j *JobAccount) event() dp.Event {
 
 const accountVersion = 1
 
-// mostAccount bounds the file, bytes.
+// mostAccount bounds the account's file in bytes.
 const mostAccount = 4 << 20
 
 // NewAccount returns an account that save persists; with nil it is kept in memory. b is what save
@@ -167,13 +167,13 @@ func (a *Account) Jobs() (jobs []JobAccount) {
 	return jobs
 }
 
-// spare is how many rounds more than announced a job may have lost after updates
-// were handed over: a quarter, and five if that is less.
+// spare is how many rounds beyond the announced ones a job may ask for, to make up for rounds that
+// were lost after updates were handed over: a quarter, but at least five.
 func spare(rounds uint64) uint64 { return max(5, rounds/4) }
 
 const hour = int64(time.Hour / time.Second)
 
-// begin notes that a round is about to be answered, or says why it is not.
+// begin records that a round is about to be answered, or returns why it must not be.
 func (a *Account) begin(j *job, round uint64, most int, now time.Time) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -208,8 +208,7 @@ func (a *Account) begin(j *job, round uint64, most int, now time.Time) error {
 	return a.keep()
 }
 
-// contribute notes that an update is about to be handed over, and what the connections have
-// moved by then.
+// contribute records that an update is about to be handed over, and the bytes moved so far.
 func (a *Account) contribute(j *job, moved traffic) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -222,8 +221,8 @@ func (a *Account) contribute(j *job, moved traffic) error {
 	return a.keep()
 }
 
-// committed notes what the coordinator says of a round. If it is lost with a
-// crash the contribution still counts.
+// committed records what the coordinator says about a round. If a crash loses the record, the
+// contribution still counts.
 func (a *Account) committed(j *job, moved traffic) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -233,7 +232,7 @@ func (a *Account) committed(j *job, moved traffic) error {
 	return a.keep()
 }
 
-// of is a job's account; a.mu is held.
+// of returns a job's account; a.mu is held.
 func (a *Account) of(j *job) *JobAccount {
 	task := hex.EncodeToString(j.task[:])
 	of := a.state.Jobs[task]
@@ -251,7 +250,7 @@ func (a *Account) of(j *job) *JobAccount {
 	return of
 }
 
-// keep writes the account; a.mu is held.
+// keep saves the account; a.mu is held.
 func (a *Account) keep() error {
 	if a.save == nil {
 		return nil

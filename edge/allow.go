@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// notPrivate is the key of a PolicyError that stands for Config.AcceptNotPrivate.
+// notPrivate is the key of a PolicyError about Config.AcceptNotPrivate.
 const notPrivate = "not_private"
 
 // PolicyErrors lists the limits that an error is about, which the owner may widen with

@@ -13,8 +13,7 @@ import (
 	"github.com/starling-fl/starling/task"
 )
 
-// announcedPath is where a coordinator hands its job to whoever asks, as it announces it to
-// those who enrol.
+// announcedPath is where a coordinator serves the announcement of its job to anybody.
 const announcedPath = aboutPath + "/announced"
 
 // Ask fetches the job of the coordinator that the token leads to, and its base, and returns a round

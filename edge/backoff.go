@@ -24,7 +24,7 @@ func (b *backoff) next(floor time.Duration) time.Duration {
 	return wait
 }
 
-// reset is called when a session was worth something.
+// reset starts over after a session that was of use.
 func (b *backoff) reset() { b.ceiling = 0 }
 
 // sleep waits, or returns ctx's error.

@@ -20,10 +20,10 @@ const (
 	fetchStalled = 30 * time.Second // without a byte: the connection is given up
 )
 
-// errWrongBytes is a blob whose bytes are not those that its name promises.
+// errWrongBytes is a blob whose bytes do not have the hash that names it.
 var errWrongBytes = errors.New("bytes do not have the hash they are named by")
 
-// fetcher gets blobs by hash. Safe for concurrent use.
+// fetcher fetches blobs by their hash. It is safe for concurrent use.
 type fetcher struct {
 	client blobClient
 	token  wire.Token
@@ -60,8 +60,8 @@ func (f *fetcher) get(ctx context.Context, b wire.Blob, keep bool, progress func
 	return data, nil
 }
 
-// open is get for a blob that is read where it lies, in the cache: its bytes are not
-// held, but where there is no cache. They are checked against the hash once.
+// open is get for a blob that is read in place from the cache. Its bytes are held in memory only if
+// there is no cache. They are checked against the hash once.
 func (f *fetcher) open(ctx context.Context, b wire.Blob, progress func(done, total int64)) (io.ReaderAt, error) {
 	if err := f.bound(b); err != nil {
 		return nil, err
@@ -90,8 +90,8 @@ func (f *fetcher) bound(b wire.Blob) error {
 	return nil
 }
 
-// download fetches a blob and checks it. What an earlier process has left of it is
-// resumed; if that damages it, it is fetched anew.
+// download fetches a blob and checks it. It resumes what an earlier process left; if the result is
+// damaged, it fetches the blob anew.
 func (f *fetcher) download(ctx context.Context, b wire.Blob, keep bool, progress func(done, total int64)) (*body, error) {
 	body := f.newBody(b, keep)
 	inherited := body.size > 0
@@ -108,8 +108,8 @@ func (f *fetcher) download(ctx context.Context, b wire.Blob, keep bool, progress
 	return body, nil
 }
 
-// fetch reads what is missing from body, over as many connections as that takes, and
-// checks the whole.
+// fetch reads what is missing from body, over as many connections as that takes, and checks the
+// whole.
 func (f *fetcher) fetch(ctx context.Context, b wire.Blob, body *body, progress func(done, total int64)) error {
 	wait := backoff{least: 200 * time.Millisecond, most: 5 * time.Second}
 	for try := 1; body.size < b.Size || b.Size == 0; try++ {
@@ -134,7 +134,7 @@ func (f *fetcher) fetch(ctx context.Context, b wire.Blob, body *body, progress f
 	return nil
 }
 
-// answer is what a server said to a request for a blob.
+// answer is a server's answer to a request for a blob.
 type answer struct {
 	status       int
 	contentRange string
@@ -148,7 +148,7 @@ const (
 	statusTooMany = 429
 )
 
-// statusError is an answer that trying again does not change.
+// statusError is an HTTP status that a retry would not change.
 type statusError struct{ status string }
 
 func (e *statusError) Error() string { return "coordinator answers " + e.status }

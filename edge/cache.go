@@ -34,9 +34,8 @@ const (
 	partStale = 7 * 24 * time.Hour
 )
 
-// body is where a blob's bytes go as they come, hashed on their way: a file in the
-// cache, so that the download of a large base costs no memory, or memory where
-// there is no cache to keep it in.
+// body receives the bytes of a blob as they arrive, and hashes them: in a file of the cache, so
+// that the download of a large base costs no memory, or in memory if there is no cache.
 type body struct {
 	most   uint64 // bytes announced
 	size   uint64 // bytes so far
@@ -116,8 +115,7 @@ func (f *fetcher) sweep() {
 	}
 }
 
-// write appends. A file that takes no more, as on a full disk, is given up for
-// memory.
+// write appends. If the file cannot grow, for example on a full disk, it continues in memory.
 func (p *body) write(b []byte) error {
 	if disk && p.file != nil {
 		if _, err := p.file.WriteAt(b, int64(p.size)); err != nil {
@@ -141,7 +139,7 @@ func (p *body) write(b []byte) error {
 	return nil
 }
 
-// restart forgets what has come.
+// restart discards what has arrived.
 func (p *body) restart() error {
 	p.size, p.data = 0, p.data[:0]
 	p.hash.Reset()
@@ -164,7 +162,7 @@ func (p *body) bytes() ([]byte, error) {
 	return data, err
 }
 
-// discard removes the file where there is one.
+// discard removes the file, if there is one.
 func (p *body) discard() {
 	if disk && p.file != nil {
 		_ = p.file.Close() // what it holds is thrown away

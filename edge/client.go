@@ -79,7 +79,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	return c.run(life)
 }
 
-// run connects again and again.
+// run connects, and reconnects until the job ends.
 func (c *client) run(ctx context.Context) error {
 	wait := backoff{least: c.cfg.BackoffMin, most: c.cfg.BackoffMax}
 	joinedOnce, refusals := false, 0
@@ -113,15 +113,14 @@ func (c *client) run(ctx context.Context) error {
 	}
 }
 
-// mostRefusals is how often a device that never got in asks again while its
-// identity is connected: longer than a dead connection of its own is held.
+// mostRefusals is how often a device that was never admitted tries again while its identity is
+// connected. It covers the time for which a dead connection of the device's own may still count.
 const mostRefusals = 24
 
 // longestPause bounds what a coordinator can make a device wait.
 const longestPause = 6 * time.Hour
 
-// paceError is the end of a session after which the coordinator named a time
-// to come back.
+// paceError ends a session after which the coordinator said when to come back.
 type paceError struct {
 	wait  time.Duration
 	why   string
@@ -146,8 +145,8 @@ func fatal(err error) bool {
 	return errors.As(err, &refused) || errors.As(err, &broken)
 }
 
-// connect is one connection's life: nil when the job is finished. joined tells
-// whether the coordinator let this device in.
+// connect runs one connection. It returns nil when the job is finished; joined reports whether the
+// coordinator admitted this device.
 func (c *client) connect(ctx context.Context) (joined bool, err error) {
 	c.events.send(Event{State: Connecting})
 	if err := c.preview(ctx); err != nil {
@@ -176,8 +175,7 @@ func (c *client) connect(ctx context.Context) (joined bool, err error) {
 	return true, c.sayGoodbye(ctx, c.serve(ctx, in))
 }
 
-// sayGoodbye tells a coordinator that broke the protocol so, as far as it
-// still listens.
+// sayGoodbye tells a coordinator that broke the protocol what it did, if it still listens.
 func (c *client) sayGoodbye(ctx context.Context, err error) error {
 	if broken := new(ProtocolError); errors.As(err, &broken) {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -217,9 +215,8 @@ func (c *client) read(ctx context.Context, conn Conn, in chan<- received) {
 	}
 }
 
-// send writes a message if there is a connection to send it on. Between a
-// reconnect and the coordinator's Resume nothing of the round is sent: it will
-// be asked for.
+// send writes a message if there is a connection. Between a reconnect and the coordinator's Resume
+// it sends nothing of the round: the coordinator will ask for what it lacks.
 func (c *client) send(ctx context.Context, m wire.Message) error {
 	if c.conn == nil {
 		return nil
@@ -278,7 +275,7 @@ func (c *client) serve(ctx context.Context, in <-chan received) error {
 	}
 }
 
-// handle acts on one message. finished: the job is over.
+// handle acts on one message. finished reports that the job has ended.
 func (c *client) handle(ctx context.Context, m wire.Message) (finished bool, err error) {
 	switch m := m.(type) {
 	case *wire.Wait:
@@ -334,8 +331,7 @@ func refusedBy(m *wire.Error) error {
 	return pace(m.RetryMillis, m.Text)
 }
 
-// startPrepare begins the job's preparation where it is neither done nor
-// running.
+// startPrepare starts preparing the job, unless that is done or running.
 func (c *client) startPrepare() {
 	if c.prepared || c.prep != nil {
 		return

@@ -75,7 +75,7 @@ type Logger interface {
 	Warn(msg string, args ...any)
 }
 
-// discard is the Logger of those who give none.
+// discard is the default Logger.
 type discard struct{}
 
 func (discard) Debug(string, ...any) {}
@@ -115,7 +115,7 @@ func (c *Config) validate() (wire.Token, error) {
 	return t, nil
 }
 
-// reach is the part of validate that is about whom to ask, and with what limits.
+// reach validates what is needed to contact the coordinator, and the limits on that.
 func (c *Config) reach() (wire.Token, error) {
 	t, err := wire.ParseToken(c.Token)
 	if err != nil {

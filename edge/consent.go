@@ -87,8 +87,8 @@ func (a *Account) Withdraw(token string) error {
 	return a.keep()
 }
 
-// widen is the configuration with what its owner has accepted of its coordinator. The
-// policy that was given is left as it is.
+// widen applies what the owner has accepted for this coordinator to the configuration. It does not
+// change the policy that was given.
 func (c *Config) widen(t wire.Token) {
 	c.Account.mu.Lock()
 	given := slices.Clone(c.Account.state.Consents[coordinatorOf(t)])

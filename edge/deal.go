@@ -10,7 +10,7 @@ import (
 	"github.com/starling-fl/starling/secagg"
 )
 
-// dealOf is what places a round's devices into its groups.
+// dealOf returns the deal that places a round's devices into groups.
 func dealOf(p *wire.Plan, head log.Head) *log.Deal {
 	return &log.Deal{Task: p.Task, Round: p.Round, Head: head}
 }

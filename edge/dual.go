@@ -42,7 +42,7 @@ type Dual struct {
 	kept dualState // by mu
 }
 
-// dualState are a Dual's values, in the order of the vector at the largest rank.
+// dualState holds a Dual's values, in the order of the vector at the largest rank.
 type dualState struct {
 	_      struct{} `cbor:",toarray"`
 	Lambda []float32

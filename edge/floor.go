@@ -25,9 +25,9 @@ const (
 	whyTensor = "A row of an embedding table is a word: which rows an update moves says which words your data has; a whole matrix or norm holds more of it than an adapter does"
 )
 
-// roundBits bounds what a round tells of the data of a device whose update stands alone in
-// its sum, at own noise v, over one unit's norm bound: the capacity of a Gaussian channel of any dimension whose
-// signal is within units clip norms. Infinite without noise.
+// roundBits bounds, in bits, what a round can tell about the data of a device whose update is alone
+// in its sum, at own noise v over one unit's norm bound: the capacity of a Gaussian channel of any
+// dimension whose signal is within units clip norms. It is infinite without noise.
 func roundBits(v float64, units int) float64 {
 	of := float64(max(1, units)) / v
 	return of * of / (2 * math.Ln2)

@@ -15,13 +15,13 @@ type Moment struct {
 	Down   int64  `json:"down"`   // bytes received
 }
 
-// traffic is what a run's connections have moved, in bytes.
+// traffic counts the bytes that a run's connections have moved.
 type traffic struct{ up, down int64 }
 
 func (e *events) traffic() traffic { return traffic{e.up.Load(), e.down.Load()} }
 
-// mostMoments bounds what is kept of a job's history: each second moment goes where it is
-// full, so that it tells of a job of any length.
+// mostMoments bounds a job's history. When it is full every second moment is dropped, so that it
+// can describe a job of any length.
 const mostMoments = 64
 
 // note adds to a job's bytes what this run has moved since the last time, and a moment to its
@@ -42,7 +42,7 @@ func (a *Account) note(of *JobAccount, moved traffic, now time.Time) {
 	of.History = append(thinned(of.History), at)
 }
 
-// thinned makes room for one moment more.
+// thinned makes room for one more moment.
 func thinned(h []Moment) []Moment {
 	if len(h) < mostMoments {
 		return h

@@ -14,7 +14,7 @@ import (
 	"github.com/starling-fl/starling/internal/durable"
 )
 
-// pemType is the block that an identity file holds: the 32-byte Ed25519 seed.
+// pemType is the PEM block of an identity file, which holds the 32-byte Ed25519 seed.
 const pemType = "STARLING IDENTITY"
 
 // ErrIdentity is an identity file that cannot be used.
@@ -71,8 +71,7 @@ func FormatIdentity(key ed25519.PrivateKey) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: key.Seed()})
 }
 
-// createIdentity keeps a new identity; of two processes that start at once both
-// use the same one.
+// createIdentity stores a new identity. If two processes do so at once, both use the same one.
 func createIdentity(path string) (ed25519.PrivateKey, error) {
 	key, err := NewIdentity()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // older state, or one without proof that it extends it.
 var ErrLog = errors.New("edge: the coordinator's log of enrolled keys does not go on from what this device knows of it")
 
-// knownLog is what an account keeps of a log.
+// knownLog is what an account remembers about a log.
 type knownLog struct {
 	Note string     `json:"note"` // its last head, as the log's key signed it
 	Seen []seenHead `json:"seen"` // heads by when this device was shown them, the oldest first

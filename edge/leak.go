@@ -45,9 +45,9 @@ type Leaker func(ctx context.Context, t Trial) (Leak, error)
 // whyLeak is the reason of a limit on it.
 const whyLeak = "If this coordinator invents the other devices, one update of yours is all it needs to read so much of the texts behind it"
 
-// checkLeak tries what one update of the job shows, once a job, and checks it against the
-// policy. What cannot be tried has to be accepted like what shows everything: whoever
-// makes base and job can make it fail.
+// checkLeak tries, once a job, what one update of the job reveals, and checks the result against
+// the policy. If it cannot be tried, the owner must accept that as if it revealed everything:
+// whoever makes base and job can make the trial fail.
 func (c *client) checkLeak(ctx context.Context, j *job, base *model.Base) error {
 	if host == "v8" || c.cfg.Leaks == nil { // a page has no compiler
 		return nil
@@ -100,7 +100,7 @@ func trialOf(j *job, base *model.Base, p *Policy) Trial {
 	}
 }
 
-// leak is what an earlier trial of the job found, with as few examples.
+// leak returns the result of an earlier trial of the job with as few examples.
 func (a *Account) leak(task [32]byte, examples int) (Leak, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

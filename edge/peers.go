@@ -41,7 +41,7 @@ func (p *Peers) String() string {
 	return text
 }
 
-// within is the time in which devices are counted as enrolled together, seconds.
+// within is the time, in seconds, in which devices count as enrolled together.
 const within = 60
 
 // enrolments checks a shard's roster against the log: each of its devices stands in it,

@@ -161,7 +161,7 @@ func TrustingPolicy() Policy {
 	}
 }
 
-// anything stands for every scheme, and for every tensor.
+// anything is the word that allows every scheme, and every tensor.
 const anything = "any"
 
 // PolicyFor is the policy of a device whose owner has chosen none: LocalPolicy
