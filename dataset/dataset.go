@@ -33,8 +33,8 @@ type Example struct {
 	Recording  *Recording // in place of a text; nil where there is none
 }
 
-// Group names the group that group-level privacy counts the example to: its
-// provider, or its user where no provider is given; "" where neither is.
+// Group names the group that group-level privacy counts the example to: its provider, or its user
+// if there is no provider; "" if it has neither.
 func (e Example) Group() string {
 	if e.Provider != "" {
 		return e.Provider

@@ -1,9 +1,9 @@
-// Package dataset reads and makes labelled text: loaders for tab-separated,
-// JSON Lines and CSV files, partitioners that spread a set over clients
-// (Dirichlet by label, or by user), and two generators that need no file:
-// Invoices, private-looking documents with an 8-class label, and
-// PublicCorpus, the text the default base is pretrained on.
+// Package dataset reads and generates labelled examples. [Load] reads a file or folder
+// (tab-separated, JSON Lines, CSV, images, recordings) into a [Set]; [Dirichlet] and [ByUser]
+// divide a set among clients; [HoldOut] and [Split] split one. Generators need no file:
+// [Invoices] makes private-looking documents with an 8-class label, [Documents] questions about
+// pages, [PublicCorpus] the text that the default base is pretrained on.
 //
-// Everything a generator makes follows from its seed. A loader treats its
-// file as somebody else's: lines are bounded and the first bad one is named.
+// Everything that a generator makes follows from its seed. A loader treats its file as untrusted:
+// lines are bounded, and an error names the first bad one.
 package dataset

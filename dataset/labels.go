@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Form says what examples are made of: which tasks may learn from them.
+// Form is the kind of examples, which decides the tasks that may learn from them.
 type Form string
 
 const (
@@ -25,19 +25,19 @@ const (
 	FormBare        Form = "unlabelled"
 )
 
-// Description says it to people: "it holds ...".
+// Description describes the form to people: "it holds ...".
 func (f Form) Description() string {
 	return map[Form]string{FormTexts: "texts with a label each", FormLists: "texts with a list of labels each",
 		FormWords: "words with labels", FormPictures: "images", FormRecordings: "recordings", FormTranscripts: "recordings with what is said in them", FormQuestions: "questions about documents",
 		FormPrompts: "prompts with completions", FormTalks: "conversations", FormBare: "texts without labels"}[f]
 }
 
-// Textless says whether examples are no texts.
+// Textless reports whether examples have no text.
 func (f Form) Textless() bool {
 	return f == FormPictures || f == FormRecordings || f == FormTranscripts
 }
 
-// Form is the example's own.
+// Form returns the example's form.
 func (e *Example) Form() Form {
 	switch {
 	case e.Image != nil && e.Text == "": // else it is a document's page
@@ -72,8 +72,8 @@ func (s *Set) Form() Form {
 	return f
 }
 
-// Classes are all labels that an example has, or its words: indices into Set.Labels, which
-// the caller must not change. Questions have none, but for a number that stands for none.
+// Classes returns all labels of an example, or of its words: indices into Set.Labels, which the
+// caller must not change. A question has none, or a number that stands for none.
 func (e *Example) Classes() []int {
 	switch e.Form() {
 	case FormWords:

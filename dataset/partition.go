@@ -142,9 +142,8 @@ func by(s *Set, clients int, seed uint64, what string, key func(Example) string)
 	return out, nil
 }
 
-// FillEmpty gives each part of a partition that has nothing one index of the
-// largest part, and returns how many there were. It changes parts; with fewer
-// indices than parts some stay empty.
+// FillEmpty gives each empty part of a partition one index of the largest part, and returns how
+// many there were. It changes parts. With fewer indices than parts some stay empty.
 func FillEmpty(parts [][]int) (filled int) {
 	for i := range parts {
 		if len(parts[i]) > 0 {

@@ -27,9 +27,8 @@ const (
 // PageSide is the side of a page in a box's units.
 const PageSide = 1000
 
-// Questions calls each with every question of a file of JSON Lines (.jsonl, .ndjson,
-// plain or .gz; "" is plain) until it returns an error. Answers may be missing. See
-// document for the format.
+// Questions calls each with every question of a file of JSON Lines (.jsonl, .ndjson, plain or .gz;
+// "" is plain) until it returns an error. Answers may be missing.
 func Questions(r io.Reader, name string, each func(Example) error) error {
 	if ext := filepath.Ext(strings.TrimSuffix(name, ".gz")); name != "" && ext != ".jsonl" && ext != ".ndjson" {
 		return fmt.Errorf("%s: unknown format %q: questions about documents stand in .jsonl, plain or .gz", name, ext)

@@ -61,8 +61,9 @@ func (r *Recording) Identity() []byte {
 	return out
 }
 
-// Speaker is who a recording says that it is from: in Speech Commands (Warden 2018) a name is a
-// hash of the speaker, "_nohash_" and a number; see spokenDigit for the other. "" for other names.
+// Speaker returns who speaks in a recording, from its name: in Speech Commands (Warden 2018) that
+// is a hash of the speaker, "_nohash_" and a number; see spokenDigit for the Free Spoken Digit
+// Dataset. "" for other names.
 func Speaker(name string) string {
 	if who, _, ok := strings.Cut(filepath.Base(name), "_nohash_"); ok {
 		return who

@@ -67,7 +67,7 @@ func (s *Set) owners(o Owner) (of []int, n int) {
 	return of, len(number)
 }
 
-// ErrCoarse is a set whose owners are too few, or too unequal, for SplitWhole.
+// ErrCoarse is a set with too few owners, or too unequal ones, for SplitWhole.
 var ErrCoarse = errors.New("dataset: too few owners to keep each in one part")
 
 // SplitWhole divides a set at random into parts of about the given fractions

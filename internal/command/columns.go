@@ -24,7 +24,7 @@ func TextColumnFlag(fl *pflag.FlagSet, c *dataset.Columns) {
 	fl.StringVar(&c.Text, "text-column", "", "column or JSON key of the texts (default \"text\"); for .tsv its first line then names the columns")
 }
 
-// ColumnHint adds the flag that mends a missing column.
+// ColumnHint adds the flag that helps with a missing column.
 func ColumnHint(err error) error {
 	missing := new(dataset.ColumnError)
 	if !errors.As(err, &missing) {
