@@ -99,6 +99,7 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 			return nil, err
 		}
 		t.Batches, t.Progress = data.units[0].data.batches(order, rows, t.Steps, t.Batch), func(int, int) {}
+		t.Features = data.units[0].data.features
 		delta, err := trainer.Train(ctx, t)
 		clear(delta)
 		if err != nil && !failed(err) {
@@ -122,6 +123,9 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 		rows, err := one.data.order(order)
 		if err != nil {
 			return nil, err
+		}
+		if t.Features = c.Task.Features; t.Features == nil {
+			t.Features = one.data.features
 		}
 		averaged := one.data.distinct(rows, t.Steps*t.Batch)
 		t.Batches = one.data.batches(order, rows, t.Steps, t.Batch)

@@ -15,6 +15,9 @@ const (
 	inputRate = "learning_rate"    // f32 []
 	inputStep = "step"             // f32 [], 1 in a round's first step
 	inputLast = "last_micro_batch" // f32 [], of a program that takes a batch in pieces: 1 in the last, else 0
+	inputKept = "kept"             // f32 [], of one with stateFeatures: 1 where they are the batch's already, else 0
+
+	stateFeatures = "features" // f32 [B, ...]: what frozen convolutions make of recordings, the same in every step
 
 	outputLoss  = "loss"  // f32 [], the mean before the step
 	outputRight = "right" // f32 [], the share of labels that was right then; a job that holds examples out may have it
@@ -37,6 +40,14 @@ func checkProgram(m *wasm.Manifest, t Task, rows int, base *model.Base) error {
 	for _, c := range t.Columns {
 		want[c.Name] = wasm.Tensor{DType: wasm.DType(c.Type), Shape: append([]int{rows}, c.Shape...)}
 		needed = append(needed, c.Name)
+	}
+	keeps, err := keepsFeatures(m, rows)
+	if err != nil {
+		return err
+	}
+	if keeps {
+		want[inputKept] = wasm.Tensor{DType: wasm.Float32}
+		needed = append(needed, inputKept)
 	}
 	if err := checkInputs(m, want); err != nil {
 		return err
@@ -71,6 +82,19 @@ func microBatch(m *wasm.Manifest, t Task) int {
 		}
 	}
 	return t.Batch
+}
+
+// keepsFeatures tells whether a program takes what it made of a recording before.
+func keepsFeatures(m *wasm.Manifest, rows int) (bool, error) {
+	for _, s := range m.State {
+		if s.Name == stateFeatures {
+			if s.DType != wasm.Float32 || len(s.Shape) == 0 || s.Shape[0] != rows {
+				return false, fmt.Errorf("%w: state %s is %s%v, f32[%d ...] expected", ErrMisfit, s.Name, s.DType, s.Shape, rows)
+			}
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // checkInputs refuses an input that is not among those wanted.

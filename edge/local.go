@@ -10,6 +10,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/uniform"
 	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/trainer"
 )
 
 // Data is a device's examples, encoded for a job's task and divided into the units
@@ -104,7 +105,7 @@ func (d *Data) draw(rnd io.Reader) ([]unit, error) {
 	return drawn, nil
 }
 
-// local is a unit's data, encoded for the job. It is immutable.
+// local is a unit's data, encoded for the job. It is immutable but for features.
 type local struct {
 	columns []task.Column
 	n       int        // rows
@@ -112,12 +113,15 @@ type local struct {
 	of      []int      // whose part each row is; nil: of an example each
 	rows    task.Batch // one an example; nil where they would take too much memory
 
+	features *trainer.Features // of recordings, from round to round
+
 	task     task.Task         // where rows is nil: of examples, each encoded when it is asked for
 	drawer   task.Drawer       // the same, which draws each anew then; nil: rows are always alike
 	examples []dataset.Example // that fit a row each
 }
 
-// mostEncoded is what all rows of a unit may take in memory, in bytes. How long a row is
+// mostEncoded is what all rows of a unit may take in memory, in bytes, and what is kept of
+// recordings' features as much again. How long a row is
 // decides who makes base and job: an image of 4096 x 4096 has 200 MB.
 const mostEncoded = 256 << 20
 
@@ -133,7 +137,7 @@ func encode(set *dataset.Set, t task.Task, most float64, pause func() error) (*l
 		return nil, at(bad.Line, bad.Err)
 	}
 	n := len(rows)
-	l := &local{columns: t.Columns(), n: n, of: of}
+	l := &local{columns: t.Columns(), n: n, of: of, features: trainer.NewFeatures(most)}
 	l.drawer, _ = t.(task.Drawer)
 	keep := l.drawer == nil && task.RowBytes(l.columns)*float64(n) <= most
 	into := task.NewBatch(l.columns, 1)

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/nf4"
 	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/trainer"
 	"github.com/starling-fl/starling/wasm"
 )
 
@@ -44,6 +45,7 @@ type loaded struct {
 	proof
 	program  *wasm.Program
 	instance *wasm.Instance
+	features []float32 // room for those of a step's rows; nil: the program takes none
 }
 
 // NewProgramTrainer lets at most parallel trainings run at once; the others
@@ -173,6 +175,11 @@ func (b *loaded) fill(ctx context.Context, base *model.Base) (err error) {
 	if b.instance, err = b.program.NewInstance(ctx); err != nil {
 		return err
 	}
+	for _, s := range b.program.Manifest().State {
+		if s.Name == stateFeatures {
+			b.features = make([]float32, elements(s.Shape))
+		}
+	}
 	// The largest first: what one tensor takes beside the program's memory is
 	// then least while that memory fills up.
 	frozen := slices.Clone(b.program.Manifest().Frozen)
@@ -240,25 +247,47 @@ func (b *loaded) write(batch Batch) error {
 	return nil
 }
 
+// piece takes a step of as many rows as the program takes at once. What its convolutions made
+// of them before it is given, where it takes that and all of it is kept.
+func (b *loaded) piece(ctx context.Context, t Task, batch Batch) error {
+	if err := b.write(batch); err != nil {
+		return err
+	}
+	if b.features == nil || t.Features == nil {
+		return b.instance.Step(ctx) // its input is 0
+	}
+	by, names, kept := trainer.Maker{Base: b.base, Fused: b.program.Manifest().Fused}, trainer.Recordings(batch), float32(0)
+	if t.Features.Take(by, names, b.features) {
+		kept = 1
+		if err := b.instance.WriteFloat32(stateFeatures, b.features); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(b.instance.WriteFloat32(inputKept, []float32{kept}), b.instance.Step(ctx)); err != nil || kept == 1 {
+		return err
+	}
+	if err := b.instance.ReadFloat32(stateFeatures, b.features); err != nil {
+		return err
+	}
+	t.Features.Keep(by, names, b.features)
+	return nil
+}
+
 // step takes one step, in as many pieces as the program takes the batch in: it adds
 // their gradients up and updates with the last.
 func (b *loaded) step(ctx context.Context, t Task, batch Batch) error {
 	if b.rows == t.Batch {
-		if err := b.write(batch); err != nil {
-			return err
-		}
-		return b.instance.Step(ctx)
+		return b.piece(ctx, t, batch)
 	}
 	for from := 0; from < t.Batch; from += b.rows {
 		last := float32(0)
 		if from+b.rows == t.Batch {
 			last = 1
 		}
-		err := errors.Join(b.write(batch.Cut(from, from+b.rows)), b.instance.WriteFloat32(inputLast, []float32{last}))
-		if err != nil {
+		if err := b.instance.WriteFloat32(inputLast, []float32{last}); err != nil {
 			return err
 		}
-		if err := b.instance.Step(ctx); err != nil {
+		if err := b.piece(ctx, t, batch.Cut(from, from+b.rows)); err != nil {
 			return err
 		}
 	}

@@ -73,9 +73,12 @@ const (
 	SpeechPositionsDirection = SpeechPositions + ".parametrizations.weight.original1"
 )
 
+// SpeechExtractor begins the names of the convolutions' tensors.
+const SpeechExtractor = "feature_extractor."
+
 // SpeechConvolution names the modules of convolution i of the front end.
 func SpeechConvolution(i int) (conv, norm string) {
-	p := fmt.Sprintf("feature_extractor.conv_layers.%d.", i)
+	p := fmt.Sprintf(SpeechExtractor+"conv_layers.%d.", i)
 	return p + "conv", p + "layer_norm"
 }
 

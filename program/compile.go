@@ -42,6 +42,11 @@ func Step(spec Spec) ([]byte, error) { return step(context.Background(), spec) }
 // step leaves off when ctx ends.
 func step(ctx context.Context, spec Spec) ([]byte, error) {
 	step := stepOf(spec.Job, spec.Base, len(spec.Job.Labels), spec.Rank)
+	lay, err := step.Layout()
+	if err != nil {
+		return nil, err
+	}
+	step.Keep = nn.Keepable(lay)
 	// The job's name is free text, which a manifest is not; and equal steps of two
 	// jobs are one program.
 	return compileGraph(ctx, "step", spec, spec.Job.Fused(), step.Build)

@@ -100,6 +100,8 @@ type Client struct {
 	Seed   []byte // of its coins, orders and rounding
 	Set    *dataset.Set
 	Dual   *edge.Dual // nil: it keeps nothing
+
+	features *trainer.Features // of all clients together; nil: it keeps its own for the round
 }
 
 // Contribute is one client's part: its symbols (nil for one without examples), and
@@ -122,7 +124,7 @@ func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Cli
 		Task: edge.Task{
 			Base:       func(context.Context) (*model.Base, error) { return a.Base, nil },
 			BaseSHA256: a.BaseSHA256, Layout: a.layout, Rank: a.Rank, Start: a.Start, Program: a.Program,
-			Spec: a.Training, Sequence: a.Sequence,
+			Spec: a.Training, Sequence: a.Sequence, Features: c.features,
 		},
 		Norm: func(n float64) { norms = append(norms, n) },
 		Failed: func(err error) {
@@ -186,11 +188,12 @@ func (t *Tally) Merge(o *Tally) {
 }
 
 // alone lets the client at a place contribute.
-func (a *Assignment) alone(ctx context.Context, with edge.Trainer, at int, client func(at int) (Client, error), t *Tally) error {
+func (a *Assignment) alone(ctx context.Context, with edge.Trainer, at int, client func(at int) (Client, error), features *trainer.Features, t *Tally) error {
 	c, err := client(at)
 	if err != nil {
 		return err
 	}
+	c.features = features
 	symbols, norms, err := a.Contribute(ctx, with, c)
 	if err != nil {
 		return err
@@ -204,6 +207,9 @@ func (a *Assignment) alone(ctx context.Context, with edge.Trainer, at int, clien
 // concurrent use.
 type Collect func(ctx context.Context, a *Assignment, n int, client func(at int) (Client, error)) (*Tally, error)
 
+// mostFeatures is what all clients' features may take in memory, in bytes.
+const mostFeatures = 1 << 29
+
 // Here collects in this process, workers side by side. A trainer that trains clients
 // together (trainer.Cohort) is given them by their places, so many at a time.
 func Here(with edge.Trainer, workers int) Collect {
@@ -212,6 +218,7 @@ func Here(with edge.Trainer, workers int) Collect {
 	if cohort != nil {
 		size = max(1, cohort.Together())
 	}
+	features := trainer.NewFeatures(mostFeatures)
 	return func(ctx context.Context, a *Assignment, n int, client func(at int) (Client, error)) (*Tally, error) {
 		total := a.NewTally(n)
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -227,7 +234,7 @@ func Here(with edge.Trainer, workers int) Collect {
 					if size > 1 {
 						err = a.together(ctx, cohort, at, min(n, at+size), client, mine)
 					} else {
-						err = a.alone(ctx, with, at, client, mine)
+						err = a.alone(ctx, with, at, client, features, mine)
 					}
 					if err != nil {
 						cancel(err)

@@ -69,6 +69,8 @@ type Task struct {
 	// Batches yields Steps batches of one shape, made one at a time: each is good
 	// until the next is asked for.
 	Batches iter.Seq2[Batch, error]
+	// Features are kept of recordings that frozen convolutions hear; nil: none are.
+	Features *Features
 	// Work is the most that all steps may take together, in units of an eighth of an
 	// instruction, as far as the trainer can tell; 0: no limit.
 	Work float64

@@ -22,6 +22,7 @@ type encoder struct {
 	task   model.TaskKind
 	scale  float64 // of the low-rank products
 	params *params
+	kept   *kept // of a step whose host keeps what convolutions make of recordings; nil: none does
 }
 
 // hidden returns the last layer's states [B*S, hidden] and keep [B,S]: 1 for a

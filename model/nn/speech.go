@@ -23,6 +23,7 @@ func (e encoder) frames(samples, keep *graph.Node) *graph.Node {
 	for i := range s.Width.Len() {
 		x = e.convolution(x, i)
 	}
+	x = e.kept.choose(x)
 	if got := x.Shape().Dimensions[1]; got != f {
 		panic(fmt.Errorf("%d samples make %d frames, want %d", samples.Shape().Dimensions[1], got, f))
 	}

@@ -87,6 +87,9 @@ type StepSpec struct {
 	// For simulations on a backend of the host; programs leave it 0.
 	Clients int
 
+	// Keep lets the host give the step what its convolutions make of recordings: see KeptName.
+	Keep bool
+
 	// Smooth writes exp and tanh by expm1: for the Go backend in a
 	// GOEXPERIMENT=simd build, see elementary. Programs leave it false.
 	Smooth bool
@@ -115,6 +118,8 @@ func (s StepSpec) Layout() (*model.Layout, error) {
 	case s.Clients < 0 || s.Clients > maxClients || s.Clients > 0 && !s.together(lay):
 		return nil, fmt.Errorf("nn: %d clients at once: want 0..%d, that label texts or words by LoRA, biases or a head, over embeddings that stay",
 			s.Clients, maxClients)
+	case s.Keep && (s.Clients > 0 || !Keepable(lay)):
+		return nil, fmt.Errorf("nn: a step keeps what convolutions make that one client hears by and nobody trains")
 	case !(s.WeightDecay >= 0 && s.WeightDecay < 1):
 		return nil, fmt.Errorf("nn: weight decay is %v, want within [0, 1)", s.WeightDecay)
 	}
@@ -152,7 +157,7 @@ func (s StepSpec) rows() int {
 
 // Build adds the step to an empty graph: forward, backward, update. Parameters
 // come in the order inputs, trained tensors (the layout's order), optimizer
-// states, sums over micro-batches, frozen tensors; the outputs are the loss, what is right
+// states, sums over micro-batches, kept features, frozen tensors; the outputs are the loss, what is right
 // where that is told, and then the new value of every state in the parameters' order.
 //
 // A step in micro-batches is the same program run once for each, in the examples'
@@ -187,6 +192,10 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 	if s.rows() < s.Batch {
 		micro = &accumulator{last: p.add(LastName, Input, dtypes.Float32)}
 	}
+	var features *kept
+	if s.Keep {
+		features = &kept{given: p.add(KeptName, Input, dtypes.Float32)}
+	}
 
 	headRate := lr
 	if times := s.headRate(); times > 0 && times != 1 {
@@ -219,7 +228,8 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 	if micro != nil {
 		micro.addStates(p, names, trained, s.HeldOut > 0 && s.Method.Task.Judged())
 	}
-	enc := encoder{cfg: s.Config, task: lay.Method.Task, scale: 0, params: p, elementary: elementary{s.Smooth}}
+	features.addState(p, s)
+	enc := encoder{cfg: s.Config, task: lay.Method.Task, scale: 0, params: p, elementary: elementary{s.Smooth}, kept: features}
 	if s.Rank > 0 {
 		enc.scale = s.Method.Scale(s.Rank)
 	}
@@ -248,7 +258,7 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 			outputs = append(outputs, Output{Name: name + suffix + ".new", State: name + suffix, Node: moments[i][k]})
 		}
 	}
-	return p.list, append(outputs, micro.outputs()...)
+	return p.list, slices.Concat(outputs, micro.outputs(), features.outputs())
 }
 
 func dtypeOf(t task.Type) dtypes.DType {

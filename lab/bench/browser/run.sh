@@ -24,7 +24,7 @@ echo "$said" | sed -n 's/.*# interactive after \([0-9]*\) ms, \(.*\)/Interactive
 
 steps=$(mktemp -d)
 trap 'rm -rf "$steps"' EXIT
-words="words-demo-b16-1s words-small-b8-1s words-distilhubert-b4-1s"
+words="words-demo-b16-1s words-small-b8-1s kept-small-b8-1s words-distilhubert-b4-1s kept-distilhubert-b4-1s"
 # shellcheck disable=SC2086 # a list of names
 { go build -C lab -o "$steps/steps" ./bench/wasm/steps && "$steps/steps" emit "$steps" && "$steps/steps" emit "$steps" $words; } >&2
 for case in tiny-b16-s32 small-nf4-b8-s64; do

@@ -31,7 +31,8 @@ async function prepared(bytes, inputs, manifest, calls) {
     for (const [offset, size] of parts) memory.set(inputs.subarray(at, at += size), offset);
   }
   const run = (prefix, calls) => {
-    for (const { segment, round } of calls) {
+    for (const { segment, round, when } of calls) {
+      if (when && !memory[when]) continue;
       if (exports.fuel) exports.fuel.value = 1n << 30n;
       exports[prefix + segment](round);
     }

@@ -61,6 +61,8 @@ func cases() []benchCase {
 		{Name: "words-demo-b16-1s", Step: wordsStep(demoHubert(), 16, model.Method{Kind: model.MethodFull, RMax: 1, Alpha: 1}), Full: true},
 		{Name: "words-small-b8-1s", Step: wordsStep(smallHubert(), 8, model.Method{RMax: 8, Alpha: 16}), Full: true},
 		{Name: "words-distilhubert-b4-1s", Step: wordsStep(model.NewHubert(512, 768, 2), 4, model.Method{RMax: 8, Alpha: 16}), Full: true},
+		{Name: "kept-small-b8-1s", Step: keptStep(smallHubert(), 8), Full: true},
+		{Name: "kept-distilhubert-b4-1s", Step: keptStep(model.NewHubert(512, 768, 2), 4), Full: true},
 		{Name: "base-full-b8-s64", Step: step(model.BERT(30522, 768, 12, 12, 512), 8, 64), Full: true},
 		{Name: "base-full-b2-s128", Step: step(model.BERT(30522, 768, 12, 12, 512), 2, 128), Full: true},
 		{Name: "base-full-b2-s512", Step: step(model.BERT(30522, 768, 12, 12, 512), 2, 512), Full: true},
@@ -99,6 +101,13 @@ func wordsStep(c model.Config, batch int, m model.Method) *nn.StepSpec {
 	m.Task = model.TaskListen
 	return &nn.StepSpec{Config: c, Method: m, Classes: 10, Rank: m.RMax, Spec: training.Spec{Batch: batch, Optimizer: training.AdamW, WeightDecay: 0.01},
 		Sequence: c.Speech.Frames(c.Speech.Rate)}
+}
+
+// keptStep is one by LoRA over recordings that were heard before: it is given what the convolutions made of them.
+func keptStep(c model.Config, batch int) *nn.StepSpec {
+	s := wordsStep(c, batch, model.Method{RMax: 8, Alpha: 16})
+	s.Keep = true
+	return s
 }
 
 // demoHubert is what starling demo --task listen trains whole: three convolutions at 8,000 samples a second.
@@ -176,7 +185,7 @@ func floats(name string, n int) []float32 {
 		return v
 	case name == nn.LearningRateName:
 		return []float32{1e-3}
-	case name == nn.StepName:
+	case name == nn.StepName, name == nn.KeptName:
 		return []float32{1}
 	case name == model.DecoderNorm, strings.HasSuffix(name, "LayerNorm.weight"), strings.HasSuffix(name, "layer_norm.weight"),
 		strings.Contains(name, "layernorm") && strings.HasSuffix(name, ".weight"), name == model.SpeechPositionsLength,

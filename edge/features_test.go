@@ -1,0 +1,147 @@
+package edge
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	jobs "github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/job/training"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/program"
+	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/wasm"
+)
+
+// hears is a base that hears, by group or by layer norms.
+func hears(t *testing.T, norm string) *model.Base {
+	t.Helper()
+	c := model.NewHubert(8, 16, 1)
+	c.Speech.Positions, c.Speech.Groups, c.Speech.Norm, c.Speech.Masked = 4, 2, norm, norm == "layer"
+	base, err := model.RandomBase(c, 3, nil)
+	ok(t, err)
+	return base
+}
+
+// listening is a round of six steps over five recordings, four at a time: none is at one place in two orders.
+func listening(t *testing.T, base *model.Base, rank, micro int, arithmetic string) Task {
+	t.Helper()
+	j := jobs.Default()
+	j.Task, j.Labels = model.TaskListen.String(), []string{"no", "yes"}
+	j.Adapter = jobs.Adapter{RankMin: 1, RankMax: 2, Alpha: 2, Sequence: 3}
+	j.Training = jobs.Training{Steps: 6, Batch: 4, MicroBatch: micro, Optimizer: training.AdamW, LearningRate: 0.01, Arithmetic: arithmetic}
+	layout, err := model.NewLayout(base.Config, j.Method(), 2)
+	ok(t, err)
+	code, err := program.Step(program.Spec{Job: j, Base: base, Rank: rank, Host: host})
+	ok(t, err)
+	columns, err := task.Columns(layout, 3)
+	ok(t, err)
+	var batches []Batch
+	for n := range j.Training.Steps {
+		b := task.NewBatch(columns, 4)
+		samples := b.Float32(task.Samples)
+		for row := range 4 - n%2 { // a row may only fill up
+			who := (n*3 + row) % 5
+			for i := range len(samples) / 4 {
+				samples[row*len(samples)/4+i] = float32(math.Sin(float64(i*(who+2)) / 9))
+			}
+			for i := range 3 {
+				b.Float32(task.Keep)[row*3+i] = 1
+			}
+			b.Int32(task.Labels)[row], b.Float32(task.Weights)[row] = int32(who%2), 1
+		}
+		batches = append(batches, b)
+	}
+	return Task{Base: func(context.Context) (*model.Base, error) { return base, nil }, BaseSHA256: baseHash(t, base), Layout: layout, Rank: rank,
+		Start: model.NewAdapter(layout, 3).Slice(rank), Columns: columns, Batches: trainer.Batches(batches...), Spec: j.Training, Sequence: 3, Program: code}
+}
+
+// What convolutions make of a recording is computed once and given from then on, at every rank, in another place of a
+// batch and in a later round: the bits are those of a step that computes it each time, and of one that cannot be given it.
+func TestFeaturesAreKept(t *testing.T) {
+	for _, norm := range []string{"group", "layer"} {
+		base := hears(t, norm)
+		for _, arithmetic := range []string{jobs.Exact, jobs.Fused} {
+			for _, micro := range []int{0, 2} {
+				t.Run(fmt.Sprint(norm, " ", arithmetic, " ", micro), func(t *testing.T) {
+					p := NewProgramTrainer(1)
+					defer p.Close()
+					features := trainer.NewFeatures(1 << 20)
+					for round := range 3 {
+						k := listening(t, base, 1+round%2, micro, arithmetic)
+						want, err := p.Train(t.Context(), k)
+						ok(t, err)
+						k.Features = features
+						got, err := p.Train(t.Context(), k)
+						ok(t, err)
+						if !slices.Equal(got, want) {
+							t.Fatalf("round %d: other bits where features are kept", round)
+						}
+						if arithmetic == jobs.Exact {
+							s := nn.StepSpec{Config: base.Config, Method: k.Layout.Method, Classes: 2, Rank: k.Rank, Spec: k.Spec, Sequence: 3}
+							k.Program = compile(t, s, false)
+							if plain, err := p.Train(t.Context(), k); err != nil || !slices.Equal(plain, want) {
+								t.Fatalf("round %d: other bits than a step that is given none: %v", round, err)
+							}
+						}
+					}
+					// They are what is trained on: others train something else.
+					k := listening(t, base, 2, micro, arithmetic)
+					want, err := p.Train(t.Context(), k)
+					ok(t, err)
+					k.Features = trainer.NewFeatures(1 << 20)
+					for b := range k.Batches {
+						names := trainer.Recordings(b)
+						k.Features.Keep(trainer.Maker{Base: k.BaseSHA256, Fused: arithmetic == jobs.Fused}, names, make([]float32, len(names)*3*8))
+					}
+					if got, err := p.Train(t.Context(), k); err != nil || slices.Equal(got, want) {
+						t.Errorf("kept features are not used: %v", err)
+					}
+					// Nothing is kept where there is no room, and another maker's are not taken.
+					for _, f := range []*trainer.Features{trainer.NewFeatures(100), k.Features} {
+						other := listening(t, hears(t, map[string]string{"group": "layer", "layer": "group"}[norm]), 2, micro, arithmetic)
+						want, err := p.Train(t.Context(), other)
+						ok(t, err)
+						if other.Features = f; f != k.Features {
+							other.Features = trainer.NewFeatures(100)
+						}
+						if got, err := p.Train(t.Context(), other); err != nil || !slices.Equal(got, want) {
+							t.Errorf("other bits: %v", err)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// A program that trains its convolutions is given nothing, and one whose features are not its rows' is refused.
+func TestHostileFeatures(t *testing.T) {
+	base := hears(t, "layer")
+	k := listening(t, base, 1, 0, jobs.Exact)
+	full, err := model.NewLayout(base.Config, model.Method{Task: model.TaskListen, Kind: model.MethodFull, RMax: 1, Alpha: 1}, 2)
+	ok(t, err)
+	if nn.Keepable(full) || !nn.Keepable(k.Layout) {
+		t.Error("what is trained is kept, or what is frozen is not")
+	}
+	program, err := wasm.Load(t.Context(), k.Program, wasm.Config{})
+	ok(t, err)
+	defer program.Close()
+	m := *program.Manifest()
+	m.State = slices.Clone(m.State)
+	i := slices.IndexFunc(m.State, func(s wasm.Tensor) bool { return s.Name == stateFeatures })
+	for _, shape := range [][]int{{}, {3, 3, 8}} {
+		m.State[i].Shape = shape
+		if err := checkProgram(&m, k, 4, base); err == nil {
+			t.Errorf("features %v of four rows", shape)
+		}
+	}
+	m.State = slices.Delete(m.State, i, i+1)
+	if err := checkProgram(&m, k, 4, base); err == nil {
+		t.Error("an input that says whether features are kept, and none are")
+	}
+}
