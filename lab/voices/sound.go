@@ -18,23 +18,23 @@ func (s *Speaker) recorded(rng *rand.Rand, speech *audio.Sound, rate int, word b
 	if err != nil {
 		return nil, err
 	}
-	x := placed(rng, spoken(heard.Samples), rate, word, s.Trims)
+	x := placed(rng, spoken(heard.Samples, 0.02), rate, word, s.Trims)
 	x = s.room(rng, x, rate)
 	s.microphone(rng, x)
 	return &audio.Sound{Rate: rate, Samples: x}, nil
 }
 
-// spoken is what lies between the silences at both ends.
-func spoken(x []float32) []float32 {
+// spoken is what lies between the silences at both ends, below a share of the loudest.
+func spoken(x []float32, share float32) []float32 {
 	peak := float32(0)
 	for _, v := range x {
 		peak = max(peak, v, -v)
 	}
 	first, last := 0, len(x)
-	for first < last && max(x[first], -x[first]) <= 0.02*peak {
+	for first < last && max(x[first], -x[first]) <= share*peak {
 		first++
 	}
-	for last > first && max(x[last-1], -x[last-1]) <= 0.02*peak {
+	for last > first && max(x[last-1], -x[last-1]) <= share*peak {
 		last--
 	}
 	return x[first:last]

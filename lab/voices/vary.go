@@ -8,24 +8,33 @@ import (
 )
 
 // Varied is a recording as another speaker, place or microphone might have made it: at
-// another pace and pitch, filtered, with noise, and with more or less silence about it. What
+// another pace and pitch, in another room, filtered, with noise, and with more or less silence
+// about it. What
 // is learnt from recordings that vary so is what they have in common.
 func Varied(rng *rand.Rand, s *audio.Sound) *audio.Sound {
+	from := s.Samples
+	if rng.IntN(10) < 7 {
+		from = spoken(from, 0.08)
+	}
 	step := math.Exp(0.18 * (2*rng.Float64() - 1)) // samples of one for each of the other
 	before := int(0.15 * rng.Float64() * float64(s.Rate))
 	if rng.IntN(3) == 0 {
 		before = 0
 	}
-	n := int(float64(len(s.Samples)-1)/step) + 1
-	x := make([]float32, before+n)
+	n := int(float64(len(from)-1)/step) + 1
+	x := make([]float32, before+n+rng.IntN(1+s.Rate/10))
 	for i := range n {
 		at := float64(i) * step
 		k := int(at)
-		v := s.Samples[k]
-		if k+1 < len(s.Samples) {
-			v += float32(at-float64(k)) * (s.Samples[k+1] - v)
+		v := from[k]
+		if k+1 < len(from) {
+			v += float32(at-float64(k)) * (from[k+1] - v)
 		}
 		x[before+i] = v
+	}
+	if rng.IntN(2) == 0 {
+		heard := Speaker{Room: 0.5 * rng.Float64(), Delay: 0.003 + 0.03*rng.Float64()}
+		x = heard.room(rng, x, s.Rate)
 	}
 	// A filter with three taps of chance: what a microphone or a codec does to a spectrum.
 	a, b := 0.9*(2*rng.Float64()-1), 0.4*(2*rng.Float64()-1)

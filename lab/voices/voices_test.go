@@ -318,7 +318,7 @@ func TestVariedRecordingsAreHeard(t *testing.T) {
 		if err := v.Check(); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(v.Samples); n < 3200 || n > 6100 {
+		if n := len(v.Samples); n < 3200 || n > 6800 {
 			t.Fatalf("%d samples of 4000", n)
 		} else if last != 0 && n != last {
 			last = -1

@@ -134,11 +134,18 @@ func (s WriterSpec) rate(i int) float32 {
 }
 
 // initial is T5's initialisation (transformers' T5PreTrainedModel), a decoder's
-// (LlamaPreTrainedModel), or one that keeps what a listener hears as loud from convolution to
-// convolution, each tensor from a generator of its own.
+// (LlamaPreTrainedModel), or a listener's (filters, or what keeps as loud from convolution to
+// convolution), each tensor from a generator of its own.
 func (s WriterSpec) initial(t model.TensorSpec, n int) []float32 {
 	c := s.Config
 	h := float64(c.HiddenSize)
+	for i := range c.Speech.Width.Len() {
+		if conv, _ := model.SpeechConvolution(i); t.Name == conv+".weight" {
+			if v := filters(c.Speech, i, rand.New(rand.NewPCG(s.Seed^0x7435, uint64(n)))); v != nil {
+				return v
+			}
+		}
+	}
 	std, mean := 1/math.Sqrt(h), 0.0
 	switch {
 	case c.Hears() && len(t.Shape) == 3 && t.Name != model.SpeechPositionsLength: // He et al. 2015

@@ -5,16 +5,21 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/audio"
 	"github.com/starling-fl/starling/internal/engine"
+	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 )
 
-// A base that hears learns to tell two tones apart, and is the same by its seed.
-func TestARecordingsBaseLearns(t *testing.T) {
+// tones are a folder of recordings of two labels.
+func tones(t *testing.T) string {
+	t.Helper()
 	dir := t.TempDir()
 	for i, label := range []string{"high", "low"} {
 		for n := range 6 {
@@ -35,14 +40,89 @@ func TestARecordingsBaseLearns(t *testing.T) {
 			}
 		}
 	}
+	return dir
+}
+
+// smallHeard is a base that hears tones in milliseconds.
+func smallHeard(dir string) heardSpec {
+	s := defaultHeard()
+	c := &s.Config
+	c.HiddenSize, c.IntermediateSize, c.NumHiddenLayers, c.NumAttentionHeads = 16, 32, 1, 2
+	c.Speech.Width, c.Speech.Groups, c.Speech.Positions, c.Speech.Projector = model.Convolutions{8, 8, 8}, 2, 4, 8
+	s.Sequence, s.Batch, s.Steps, s.LearningRate, s.path, s.format, s.Seed = 6, 8, 120, 1e-2, dir, model.F32, 1
+	s.Backend = engine.New().Backend
+	return s
+}
+
+// A base that is trained further begins with what it knows, in its own shape, and is another by what it began with; what
+// hears nothing, and sizes beside the base's own, are refused.
+func TestARecordingsBaseIsTrainedFurther(t *testing.T) {
+	dir := tones(t)
+	write := func(b *model.Base) string {
+		t.Helper()
+		to := t.TempDir()
+		files, err := model.Release{Base: b}.Files()
+		if err == nil {
+			err = model.WriteFiles(to, files)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return to
+	}
+	first := smallHeard(dir)
+	first.Steps = 60
+	a, err := makeHeardBase(t.Context(), first, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	further := func(rate float64) *model.Base {
+		t.Helper()
+		s := defaultHeard() // of which the base's shape takes the place
+		s.from, s.path, s.format, s.Backend = write(a), dir, model.F32, first.Backend
+		s.Sequence, s.Batch, s.Steps, s.LearningRate = 6, 8, 5, rate
+		b, err := makeHeardBase(t.Context(), s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	far := func(b *model.Base) (most float64) {
+		for i, x := range b.Tensors {
+			for k, v := range x.Data {
+				most = max(most, math.Abs(float64(v-a.Tensors[i].Data[k])))
+			}
+		}
+		return most
+	}
+	if b := further(1e-9); b.Config != a.Config || far(b) > 1e-6 {
+		t.Errorf("it does not begin with the base: %v from it", far(b))
+	}
+	if d := far(further(1e-2)); d < 1e-3 {
+		t.Errorf("it learns nothing further: %v", d)
+	}
+	deaf := smallHeard(dir)
+	deaf.from = write(tiny.Base(t, 16, 1, 8))
+	if _, err := makeHeardBase(t.Context(), deaf, nil); err == nil || !strings.Contains(err.Error(), "hears nothing") {
+		t.Errorf("a base of text: %v", err)
+	}
+	f := pflag.NewFlagSet("pretrain", pflag.ContinueOnError)
+	f.Int("hidden", 64, "")
+	if err := f.Parse([]string{"--hidden", "32"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := deaf.take(f, nn.PretrainSpec{}, 32, 1, 2, 0, 6); err == nil || !strings.Contains(err.Error(), "--from") {
+		t.Errorf("another size than the base's: %v", err)
+	}
+}
+
+// A base that hears learns to tell two tones apart, and is the same by its seed.
+func TestARecordingsBaseLearns(t *testing.T) {
+	dir := tones(t)
 	make := func(seed uint64) (*model.Base, float64, float64) {
 		t.Helper()
-		s := defaultHeard()
-		c := &s.Config
-		c.HiddenSize, c.IntermediateSize, c.NumHiddenLayers, c.NumAttentionHeads = 16, 32, 1, 2
-		c.Speech.Width, c.Speech.Groups, c.Speech.Positions, c.Speech.Projector = model.Convolutions{8, 8, 8}, 2, 4, 8
-		s.Sequence, s.Batch, s.Steps, s.LearningRate, s.path, s.format, s.Seed = 6, 8, 120, 1e-2, dir, model.F32, seed
-		s.Backend = engine.New().Backend
+		s := smallHeard(dir)
+		s.Seed = seed
 		var first, last float64
 		b, err := makeHeardBase(t.Context(), s, nn.Progress(func(step int, loss float32) {
 			if step <= 5 {
