@@ -12,6 +12,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/program"
+	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/trainer"
 	"github.com/starling-fl/starling/wasm"
@@ -143,5 +144,43 @@ func TestHostileFeatures(t *testing.T) {
 	m.State = slices.Delete(m.State, i, i+1)
 	if err := checkProgram(&m, k, 4, base); err == nil {
 		t.Error("an input that says whether features are kept, and none are")
+	}
+}
+
+// keepers is a trainer that notes where features are kept.
+type keepers struct{ of []*trainer.Features }
+
+func (k *keepers) Train(_ context.Context, t Task) ([]float32, error) {
+	k.of = append(k.of, t.Features)
+	return make([]float32, len(t.Start)), nil
+}
+
+func (*keepers) Close() error { return nil }
+
+// What a program says of one provider's recordings is kept from round to round, and is no other provider's.
+func TestHostileFeaturesOfProviders(t *testing.T) {
+	scheme, err := quant.Lookup("nf4")
+	ok(t, err)
+	lattice, err := quant.NewLattice(scheme, 64, 1, [32]byte{})
+	ok(t, err)
+	b := tinyBase(t)
+	layout, err := model.NewLayout(b.Config, model.Method{RMax: 2, Alpha: 4}, len(testLabels))
+	ok(t, err)
+	kind, err := task.New(b, layout, 8)
+	ok(t, err)
+	data, err := NewData(providersOf(3), kind, 8, 1)
+	ok(t, err)
+	k := &keepers{}
+	for round := range 2 {
+		_, err := Contribute(t.Context(), k, data, Contribution{Round: uint64(round + 1), Lattice: lattice, Units: 8,
+			Task: Task{Start: make([]float32, 64), Spec: training.Spec{Steps: 2, Batch: 4}, Sequence: 8}})
+		ok(t, err)
+	}
+	distinct := map[*trainer.Features]bool{}
+	for _, f := range k.of {
+		distinct[f] = true
+	}
+	if len(k.of) != 6 || len(distinct) != 3 || distinct[nil] {
+		t.Errorf("%d trainings of three providers in two rounds keep at %d places", len(k.of), len(distinct))
 	}
 }
