@@ -100,13 +100,12 @@ coordinator. Where devices train, their work is longer and the ratio nearer to 1
 (SIGKILL) every five minutes. It fails where a device ends, a round does not end, a ledger entry is missing or memory
 grows.`},
 	{name: "gateways", title: "Gateways and owners that are killed", long: true, raw: true,
-		script: []string{"go", "run", "-C", "lab", "./bench/gateways", "-for", "10m", "-devices", "500", "-drop", "0.2", "-kill", "1m"}, about: `
+		script: []string{"go", "run", "-C", "lab", "./bench/gateways", "-for", "1h", "-devices", "500", "-drop", "0.2", "-kill", "5m"}, about: `
 500 light devices by three gateways over NATS to one of two owners of one PostgreSQL database, every part a process of
 its own; a fifth of the devices leaves in each round and comes back, and one part after another is killed (SIGKILL) or
 restarted: owner, gateway, owner, database, gateway, NATS. It fails where no round ends for five minutes, one that was
 begun has not ended, one is charged twice, the job's ledger and the fleet's do not verify or agree, a device is sent
-away, or memory grows by a third. ` + "`make soak`" + ` is an
-hour of it, with a kill every five minutes; ten minutes with one every minute are recorded.`},
+away, or memory grows by a third. It is what ` + "`make soak`" + ` runs.`},
 	{name: "waiting", title: "Connections that wait, over gateways", long: true, script: []string{"lab/bench/gateways/idle.sh", "5000"}, about: `
 5,000 light devices, half of them by each of two gateways, over NATS to one coordinator that ends their TLS and waits
 for more; each process alone, and its processor time over half a minute in which every device is pinged. Goal: 50,000
