@@ -1,7 +1,8 @@
 #!/bin/sh
 # Spoken digits of a speaker whom nobody trained on (FSDD, six speakers, one left out at a time): a small base that has
-# heard generated voices alone, adapted by LoRA on the other five speakers' recordings, in one place and as a federation
-# of a million devices at a simulated epsilon of 2. Each device holds what one of the five speakers said. Prints a table.
+# heard generated voices alone, trained whole or adapted by LoRA on the other five speakers' recordings, in one place and
+# as a federation of a million devices at a simulated epsilon of 2. Each device holds what one of the five said. Prints a
+# table.
 #
 #   sh lab/bench/fsdd/run.sh
 #   FSDD=FILE     the archive (default: ../shared/data/fsdd/fsdd_subset.tar.gz)
@@ -35,12 +36,14 @@ run() { # name, partition, flags
 	done
 }
 {
-	run "in one place, all values" central --population 2 --cohort 1 --sampling-rate 0.5 --rounds 8 --set training.steps=40 \
+	run "in one place, all values" central --population 2 --cohort 1 --sampling-rate 0.5 --rounds 6 --set training.steps=40 \
 		--set cohort.sampling=fixed --set shard.corrupt=0 --set privacy.none=true --set adapter.method=full \
 		--set training.learning_rate=0.001 --set training.head_learning_rate=0.001 --set training.end_factor=0.1 --set server.optimizer=fedavg
 	run "in one place, LoRA of rank 8" central --population 2 --cohort 1 --sampling-rate 0.5 --rounds 12 --set training.steps=40 \
 		--set cohort.sampling=fixed --set shard.corrupt=0 --set privacy.none=true --set adapter.rank_min=8 --set adapter.rank_max=8 \
 		--set server.optimizer=fedavg
+	run "federated, all values" clients --population 1000000 --cohort 28 --rounds 16 --set training.steps=4 --set privacy.clip_norm=3 --epsilon 2 \
+		--set adapter.method=full --set training.learning_rate=0.001 --set training.head_learning_rate=0.001
 	run "federated, DP-DyLoRA, ranks 1 to 8" clients --population 1000000 --cohort 28 --rounds 24 --set training.steps=4 --set privacy.clip_norm=3 --epsilon 2
 	run "the same without noise" clients --population 1000000 --cohort 28 --rounds 24 --set training.steps=4 --set privacy.clip_norm=3 --set privacy.none=true
 } | python3 lab/bench/fsdd/table.py
