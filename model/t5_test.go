@@ -20,33 +20,6 @@ func tinyT5(f func(*Config)) Config {
 	return c
 }
 
-// VT5-base with LoRA of rank 6 on every query and value of its 36 attentions, its
-// spatial embedding and visual matcher trained whole (Tito et al. 2023, as trained in
-// the privacy-aware document question answering challenge).
-func TestVT5TrainsAsManyValuesAsPublished(t *testing.T) {
-	c := Config{ModelType: "t5", VocabSize: 32128, HiddenSize: 768, NumHiddenLayers: 12, NumAttentionHeads: 12,
-		IntermediateSize: 3072, LayerNormEps: 1e-6, HiddenAct: "relu",
-		T5: T5{DecoderLayers: 12, KeySize: 64, Buckets: 32, MaxDistance: 128, End: 1, Scaled: true, Boxes: 1024, Patch: 768, Patches: 197}}
-	also := "spatial_embedding.x_position_embeddings,spatial_embedding.y_position_embeddings,spatial_embedding.LayerNorm," +
-		"spatial_emb_matcher,visual_emb_matcher"
-	l, err := NewLayout(c, Method{RMax: 6, Alpha: 6, Also: also, Task: TaskAnswer}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := l.Size(6); got != 3419136 {
-		t.Errorf("%d values, want 3,419,136", got)
-	}
-	var lora int
-	for _, e := range l.Entries() {
-		if e.Kind == KindA {
-			lora++
-		}
-	}
-	if lora != 72 {
-		t.Errorf("%d linear maps are adapted, want q and v of 36 attentions", lora)
-	}
-}
-
 // The order of the entries is part of the protocol.
 func TestT5LayoutHasItsOrder(t *testing.T) {
 	c := tinyT5(func(c *Config) { c.NumHiddenLayers, c.T5.Gated = 1, true })

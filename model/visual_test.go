@@ -48,6 +48,15 @@ func TestPublishedVT5(t *testing.T) {
 	if l, err = NewLayout(c, Method{RMax: 6, Alpha: 16, Also: also, Task: TaskAnswer}, 0); err != nil || l.Size(6) != 3_419_136 {
 		t.Errorf("LoRA and the two embeddings have %d values, want 3,419,136, %v", l.Size(6), err)
 	}
+	lora := 0
+	for _, e := range l.Entries() {
+		if e.Kind == KindA {
+			lora++
+		}
+	}
+	if lora != 72 {
+		t.Errorf("%d linear maps are adapted, want q and v of 36 attentions", lora)
+	}
 	for _, name := range []string{"image_model", "query", "layernorm_before", "cls_token"} {
 		if _, err := NewLayout(c, Method{RMax: 1, Alpha: 1, Also: name, Task: TaskAnswer}, 0); !errors.Is(err, ErrConfig) {
 			t.Errorf("also %s: %v", name, err)

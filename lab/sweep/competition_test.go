@@ -12,9 +12,9 @@ import (
 // as NF4; of the whole model, whose count the competition alone knows, no more than what it
 // states.
 func TestCompetitionsBytes(t *testing.T) {
-	c := model.Config{ModelType: "t5", VocabSize: 32128, HiddenSize: 768, NumHiddenLayers: 12, NumAttentionHeads: 12,
-		IntermediateSize: 3072, LayerNormEps: 1e-6, HiddenAct: "relu",
-		T5: model.T5{DecoderLayers: 12, KeySize: 64, Buckets: 32, MaxDistance: 128, End: 1, Scaled: true, Boxes: 1024, Patch: 768, Patches: 197}}
+	c, err := model.ParseConfig([]byte(`{"model_type":"t5","d_model":768,"d_ff":3072,"num_layers":12,"num_heads":12,"max_2d_position_embeddings":1024,
+		"visual_module_config":{"model":"dit","model_weights":"microsoft/dit-base-finetuned-rvlcdip"}}`))
+	ok(t, err)
 	_, p, err := Preset("paper000-track1")
 	ok(t, err)
 	want := map[string]float64{"1 LoRA": 2 * 2 * 7 * 4 * 3_419_136, "2 and tuned": 2 * 1 * 2 * 4 * 3_419_136, "3 and NF4": 2 * 1 * 2 * 4.5 / 8 * 3_419_136}
@@ -36,7 +36,7 @@ func TestCompetitionsBytes(t *testing.T) {
 			want[row] = 2 * 2 * 3 * 4 * float64(whole.Size(1)-32128*768)
 		}
 		got := 2 * float64(at.Settings.Cohort*j.Rounds) * bits / 8 * float64(l.Size(j.Adapter.RankMax))
-		if row == "0 baseline" { // 279 million, of which the transformer and its embeddings of boxes and patches are 226
+		if row == "0 baseline" { // 279 million, of which the transformer and its embeddings of boxes and pages are 226
 			if got > published[row] || got < 0.8*published[row] {
 				t.Errorf("%s: %.0f bytes, published %.0f", row, got, published[row])
 			}
