@@ -321,6 +321,9 @@ func (r *writerPretraining) save(steps int, now bool) error {
 // finish adds the differences to the start.
 func (r *writerPretraining) finish() ([]model.Tensor, error) {
 	for _, t := range r.start {
+		if r.spec.Config.Frozen(t.Name) {
+			continue
+		}
 		v, err := floats(r.state[t.Name+model.DeltaSuffix], len(t.Data))
 		if err != nil {
 			return nil, err
