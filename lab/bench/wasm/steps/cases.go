@@ -52,6 +52,8 @@ func cases() []benchCase {
 			Classes: 4, Rank: 16, Spec: training.Spec{Batch: 4, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 1}, Full: true},
 		{Name: "t5-full-b4-s256", Step: &nn.StepSpec{Config: t5Small(), Method: model.Method{RMax: 16, Alpha: 16, Task: model.TaskAnswer, Answer: 16},
 			Rank: 16, Spec: training.Spec{Batch: 4, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 256}, Full: true},
+		{Name: "vt5-nf4-b1-s256", Step: &nn.StepSpec{Config: vt5Small(), Method: model.Method{RMax: 6, Alpha: 16, Task: model.TaskAnswer, Answer: 16,
+			Also: "visual_emb_matcher"}, Rank: 6, Spec: training.Spec{Batch: 1, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 256}, NF4: true, Full: true},
 		{Name: "smollm2-full-b1-s256", Step: decoderStep(smollm2(), 1, 256), Full: true},
 		{Name: "smollm2-full-b4-s256", Step: decoderStep(smollm2(), 4, 256), Full: true},
 		{Name: "smollm2-full-b1-s128", Step: decoderStep(smollm2(), 1, 128), Full: true},
@@ -132,6 +134,16 @@ func t5Small() model.Config {
 	return model.Config{ModelType: "t5", VocabSize: 32128, HiddenSize: 512, NumHiddenLayers: 6, NumAttentionHeads: 8, IntermediateSize: 2048,
 		LayerNormEps: 1e-6, HiddenAct: "relu",
 		T5: model.T5{DecoderLayers: 6, KeySize: 64, Buckets: 32, MaxDistance: 128, Scaled: true, End: 1}}
+}
+
+// vt5Small is a T5-small that looks at pages by DiT-base.
+func vt5Small() model.Config {
+	c := t5Small()
+	half := [3]float64{0.5, 0.5, 0.5}
+	c.T5.Visual = model.Visual{HiddenSize: 768, NumHiddenLayers: 12, NumAttentionHeads: 12, IntermediateSize: 3072, LayerNormEps: 1e-12,
+		HiddenAct: "gelu", ViT: model.ViT{ImageSize: model.Square(224), PatchSize: model.Square(16), Channels: 3, Mean: half, Std: half,
+			BEiT: model.BEiT{NoKeyBias: true, Scaled: true, NoNorm: true}}}
+	return c
 }
 
 // compile makes the program of a case for a host.
