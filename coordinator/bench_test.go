@@ -148,8 +148,8 @@ func BenchmarkDrawing(b *testing.B) {
 	}
 	f.Roll() // sorts them once for all draws
 	for name, draw := range map[string]func() (fleet.Roll, Coins){
-		"coins": func() (fleet.Roll, Coins) { r := f.Roll(); return r, dp.Roll(r.Keys) },
-		"fixed": func() (fleet.Roll, Coins) { r := f.There(now); return r, dp.FixedRoll(r.Keys, 1000) },
+		"coins": func() (fleet.Roll, Coins) { r := f.Roll(); return r, dp.Roll(r.Len(), r.Keys()) },
+		"fixed": func() (fleet.Roll, Coins) { r := f.There(now); return r, dp.FixedRoll(r.Len(), r.Keys(), 1000) },
 	} {
 		b.Run(fmt.Sprintf("%s/enrolled=%d", name, n), func(b *testing.B) {
 			defer cputime.Benchmark(b)()
@@ -157,8 +157,8 @@ func BenchmarkDrawing(b *testing.B) {
 				f.Muster(out)
 				roll, coins := draw()
 				who, _, err := coins(1000/float64(n), rand.Reader)
-				if err != nil || len(who) < 800 || len(who) > 1200 || len(roll.Who) > f.Active() {
-					b.Fatal(len(who), len(roll.Who), err)
+				if err != nil || len(who) < 800 || len(who) > 1200 || roll.Len() > f.Active() {
+					b.Fatal(len(who), roll.Len(), err)
 				}
 			}
 		})

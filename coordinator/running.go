@@ -137,9 +137,9 @@ func (c *Coordinator) draw() (*running, error) {
 	} else {
 		roll = c.fleet.Roll()
 	}
-	coins := dp.Roll(roll.Keys)
+	coins := dp.Roll(roll.Len(), roll.Keys())
 	if fixed {
-		if coins = dp.FixedRoll(roll.Keys, c.t.job.Cohort.Size); r.ready < c.t.job.Cohort.Size {
+		if coins = dp.FixedRoll(roll.Len(), roll.Keys(), c.t.job.Cohort.Size); r.ready < c.t.job.Cohort.Size {
 			return fail(fmt.Errorf("%d devices are there, fewer than cohort.size = %d", r.ready, c.t.job.Cohort.Size))
 		}
 	}
@@ -149,7 +149,7 @@ func (c *Coordinator) draw() (*running, error) {
 	}
 	var cohort []round.Device
 	for _, i := range r.cohort {
-		d := c.fleet.At(roll.Who[i])
+		d := c.fleet.At(roll.Who(i))
 		cohort = append(cohort, d.N)
 		r.parts[d.N] = &participant{device: d, there: d.There(r.began)}
 	}

@@ -10,8 +10,10 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"iter"
 	"math"
 	"math/big"
+	"slices"
 )
 
 // ErrCertificate reports a sampling certificate that does not match the draw,
@@ -31,19 +33,19 @@ type Certificate struct {
 	Rate       float64  `json:"rate"`       // q of every coin, exact
 	Population int      `json:"population"` // members that had a coin
 	Roll       [32]byte `json:"roll"`       // HMAC of the population's identity keys, in order, under the nonce
-	Commitment [32]byte `json:"commitment"` // SHA-256(nonce, inclusion bits)
+	Commitment [32]byte `json:"commitment"` // SHA-256(nonce, places of those who are in)
 
 	Nonce [32]byte `json:"-"` // secret: opens Roll and Commitment for an auditor
 }
 
-// DrawCohort flips one independent coin of probability exactly q for each
-// enrolled identity key and returns who is in. A failing rnd is an error and nobody is in. Two equal or empty keys
+// DrawCohort has each enrolled identity key in with probability exactly q, independently of all
+// others, and returns who is: it draws how many are passed over, see skips. A failing rnd is an error and nobody is in. Two equal or empty keys
 // are an error: one identity has one coin.
 //
 // A cohort is drawn once a round. It is never drawn again for a reconnect, and
 // nobody is replaced: that would change the coin.
 func DrawCohort(enrolled [][]byte, q float64, rnd io.Reader) (in []bool, cert Certificate, err error) {
-	who, cert, err := Roll(enrolled)(q, rnd)
+	who, cert, err := Roll(len(enrolled), slices.Values(enrolled))(q, rnd)
 	if err != nil {
 		return nil, cert, err
 	}
@@ -54,46 +56,42 @@ func DrawCohort(enrolled [][]byte, q float64, rnd io.Reader) (in []bool, cert Ce
 	return in, cert, nil
 }
 
-// distinct refuses a roll in which an identity stands twice, or an empty one. Millions that
-// are in order need no table.
-func distinct(enrolled [][]byte) error {
-	ordered := true
-	for i, k := range enrolled {
+// distinct refuses a roll in which an identity stands twice, or an empty one, or that is not of
+// n. Millions that are in order need no table.
+func distinct(n int, enrolled iter.Seq[[]byte]) error {
+	ordered, i, last := true, 0, []byte(nil)
+	for k := range enrolled {
 		if len(k) == 0 {
-			return fmt.Errorf("dp: identity %d of %d is empty: %w", i, len(enrolled), ErrCertificate)
+			return fmt.Errorf("dp: identity %d of %d is empty: %w", i, n, ErrCertificate)
 		}
-		ordered = ordered && (i == 0 || bytes.Compare(enrolled[i-1], k) < 0)
+		ordered = ordered && bytes.Compare(last, k) < 0
+		last = k
+		i++
+	}
+	if i != n {
+		return fmt.Errorf("dp: a roll of %d identities has %d: %w", n, i, ErrCertificate)
 	}
 	if ordered {
 		return nil
 	}
-	seen := make(map[string]struct{}, len(enrolled))
-	for i, k := range enrolled {
+	seen := make(map[string]struct{}, n)
+	for k := range enrolled {
 		if _, dup := seen[string(k)]; dup {
-			return fmt.Errorf("dp: identity %d of %d (%x) is enrolled twice: %w", i, len(enrolled), k[:min(8, len(k))], ErrCertificate)
+			return fmt.Errorf("dp: an identity (%x) is enrolled twice: %w", k[:min(8, len(k))], ErrCertificate)
 		}
 		seen[string(k)] = struct{}{}
 	}
 	return nil
 }
 
-// limit is q*2^128, big-endian: a coin of 128 bits below it is in; 17 bytes
-// because of q = 1.
-type limit [17]byte
-
-// coinLimit is exact: q = m * 2^-s with m below 2^53 and s at most 117.
-func coinLimit(q float64) (limit, error) {
-	var l limit
+// coinLimit is q*2^128, exact: q = m * 2^-s with m below 2^53 and s at most 117.
+func coinLimit(q float64) (*big.Int, error) {
 	if !(q > 0 && q <= 1) || q < 0x1p-64 {
-		return l, fmt.Errorf("dp: sampling rate %v, want in [2^-64, 1]: %w", q, ErrCertificate)
+		return nil, fmt.Errorf("dp: sampling rate %v, want in [2^-64, 1]: %w", q, ErrCertificate)
 	}
-	threshold, _ := new(big.Float).SetMantExp(new(big.Float).SetFloat64(q), 128).Int(nil)
-	threshold.FillBytes(l[:])
-	return l, nil
+	limit, _ := new(big.Float).SetMantExp(new(big.Float).SetFloat64(q), coinBits).Int(nil)
+	return limit, nil
 }
-
-// in tells which side a coin of 16 bytes has fallen on.
-func (l *limit) in(coin []byte) bool { return l[0] == 1 || bytes.Compare(coin, l[1:]) < 0 }
 
 func generatorName(rnd io.Reader) string {
 	if rnd == rand.Reader {
@@ -105,7 +103,7 @@ func generatorName(rnd io.Reader) string {
 // rollMAC is HMAC-SHA-256 under the nonce over the length-prefixed identity keys.
 // Without the key, whoever can guess who is enrolled could check it against a
 // certificate, and two certificates of one population would be alike.
-func rollMAC(nonce [32]byte, enrolled [][]byte) [32]byte {
+func rollMAC(nonce [32]byte, enrolled iter.Seq[[]byte]) [32]byte {
 	h := hmac.New(sha256.New, nonce[:])
 	h.Write([]byte("starling dp roll v2\x00"))
 	writeRoll(h, enrolled)
@@ -113,16 +111,16 @@ func rollMAC(nonce [32]byte, enrolled [][]byte) [32]byte {
 }
 
 // rollHash is what certificates had before there was a key: SHA-256.
-func rollHash(enrolled [][]byte) [32]byte {
+func rollHash(enrolled iter.Seq[[]byte]) [32]byte {
 	h := sha256.New()
 	h.Write([]byte("starling dp roll v1\x00"))
 	writeRoll(h, enrolled)
 	return [32]byte(h.Sum(nil))
 }
 
-func writeRoll(h hash.Hash, enrolled [][]byte) {
+func writeRoll(h hash.Hash, enrolled iter.Seq[[]byte]) {
 	b := make([]byte, 0, 4096) // some at a time
-	for _, k := range enrolled {
+	for k := range enrolled {
 		if len(b) > 0 && len(b)+8+len(k) > cap(b) {
 			h.Write(b)
 			b = b[:0]
@@ -132,16 +130,23 @@ func writeRoll(h hash.Hash, enrolled [][]byte) {
 	h.Write(b)
 }
 
-// newCommitment awaits the inclusion bits, a byte each.
-func newCommitment(nonce [32]byte) hash.Hash {
+// commitment is to the places of those who are in, ascending.
+func commitment(nonce [32]byte, who []int) [32]byte {
+	h := sha256.New()
+	h.Write([]byte("starling dp cohort v2\x00"))
+	h.Write(nonce[:])
+	for _, at := range who {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(at)))
+	}
+	return [32]byte(h.Sum(nil))
+}
+
+// bitCommitment is what certificates had while each member's coin was flipped by itself: to a
+// byte a member.
+func bitCommitment(nonce [32]byte, in []bool) [32]byte {
 	h := sha256.New()
 	h.Write([]byte("starling dp cohort v1\x00"))
 	h.Write(nonce[:])
-	return h
-}
-
-func commitment(nonce [32]byte, in []bool) [32]byte {
-	h := newCommitment(nonce)
 	b := make([]byte, len(in))
 	for i, x := range in {
 		if x {
@@ -154,16 +159,22 @@ func commitment(nonce [32]byte, in []bool) [32]byte {
 
 // Verify holds a certificate and its nonce against the population and the
 // cohort it claims to be about. It cannot show that the coins were fair: that
-// rests on the generator it names. Certificates from before the roll had a key are
-// understood.
+// rests on the generator it names. Certificates from before the roll had a key, and before
+// the commitment was to places, are understood.
 func (c Certificate) Verify(enrolled [][]byte, in []bool) error {
 	if len(enrolled) != c.Population || len(in) != c.Population {
 		return fmt.Errorf("dp: certificate over %d members held against %d members and %d choices: %w", c.Population, len(enrolled), len(in), ErrCertificate)
 	}
-	if rollMAC(c.Nonce, enrolled) != c.Roll && rollHash(enrolled) != c.Roll {
+	if keys := slices.Values(enrolled); rollMAC(c.Nonce, keys) != c.Roll && rollHash(keys) != c.Roll {
 		return fmt.Errorf("dp: certificate is about another population: %w", ErrCertificate)
 	}
-	if commitment(c.Nonce, in) != c.Commitment {
+	var who []int
+	for i, is := range in {
+		if is {
+			who = append(who, i)
+		}
+	}
+	if commitment(c.Nonce, who) != c.Commitment && bitCommitment(c.Nonce, in) != c.Commitment {
 		return fmt.Errorf("dp: certificate is about another cohort: %w", ErrCertificate)
 	}
 	return nil

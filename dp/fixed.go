@@ -3,6 +3,7 @@ package dp
 import (
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 
 	"github.com/starling-fl/starling/internal/uniform"
@@ -16,25 +17,16 @@ const MethodFixed = "fixed/v1"
 // many with the same probability. It returns their places, ascending. The rate that it is
 // asked for has no meaning here. It is an error where fewer are enrolled, or a key stands
 // twice.
-func FixedRoll(enrolled [][]byte, size int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
+func FixedRoll(n int, enrolled iter.Seq[[]byte], size int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
 	return func(_ float64, rnd io.Reader) ([]int, Certificate, error) {
-		sorted := slices.SortedFunc(slices.Values(enrolled), slices.Compare)
-		for i, k := range sorted {
-			if len(k) == 0 || i > 0 && slices.Equal(k, sorted[i-1]) {
-				return nil, Certificate{}, fmt.Errorf("dp: an identity is empty or enrolled twice: %w", ErrCertificate)
-			}
+		if err := distinct(n, enrolled); err != nil {
+			return nil, Certificate{}, err
 		}
-		who, cert, err := drawFixed(len(enrolled), size, rnd)
-		if err != nil {
-			return nil, cert, err
+		who, cert, err := drawFixed(n, size, rnd)
+		if err == nil {
+			cert.Roll = rollMAC(cert.Nonce, enrolled)
 		}
-		cert.Roll = rollMAC(cert.Nonce, enrolled)
-		in := make([]bool, len(enrolled))
-		for _, i := range who {
-			in[i] = true
-		}
-		cert.Commitment = commitment(cert.Nonce, in)
-		return who, cert, nil
+		return who, cert, err
 	}
 }
 
@@ -43,16 +35,10 @@ func FixedRoll(enrolled [][]byte, size int) func(q float64, rnd io.Reader) ([]in
 func FixedNumbered(n, size int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
 	return func(_ float64, rnd io.Reader) ([]int, Certificate, error) {
 		who, cert, err := drawFixed(n, size, rnd)
-		if err != nil {
-			return nil, cert, err
+		if err == nil {
+			cert.Roll = numberedRoll("fixed", n)
 		}
-		cert.Roll = numberedRoll("fixed", n)
-		commit := newCommitment(cert.Nonce)
-		for _, at := range who {
-			commitPlace(commit, at)
-		}
-		cert.Commitment = [32]byte(commit.Sum(nil))
-		return who, cert, nil
+		return who, cert, err
 	}
 }
 
@@ -82,5 +68,6 @@ func drawFixed(n, size int, rnd io.Reader) ([]int, Certificate, error) {
 		who = append(who, at)
 	}
 	slices.Sort(who)
+	cert.Commitment = commitment(cert.Nonce, who)
 	return who, cert, nil
 }

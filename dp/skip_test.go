@@ -12,10 +12,10 @@ import (
 // Every subset of five members comes as often as independent coins have it: chi-square of
 // 32 classes over 60,000 draws, beyond its limit once in a million (the seed is fixed: in
 // every run or in none).
-func TestSparseDrawsEverySubset(t *testing.T) {
+func TestNumberedDrawsEverySubset(t *testing.T) {
 	for _, q := range []float64{0.3, 0.5, 0.8, 0x1p-3} {
 		rnd := rand.NewChaCha8([32]byte{3})
-		draw := Sparse(5)
+		draw := Numbered(5)
 		seen := make([]float64, 32)
 		const n = 60_000
 		for range n {
@@ -45,7 +45,7 @@ func TestSparseDrawsEverySubset(t *testing.T) {
 			t.Errorf("q %v: chi-square %.1f", q, chi)
 		}
 	}
-	if who, _, err := Sparse(3)(1, rand.NewChaCha8([32]byte{})); err != nil || len(who) != 3 {
+	if who, _, err := Numbered(3)(1, rand.NewChaCha8([32]byte{})); err != nil || len(who) != 3 {
 		t.Errorf("q 1: %v, %v", who, err)
 	}
 }
@@ -56,12 +56,11 @@ func TestPowerCoinsDecideExactly(t *testing.T) {
 	for _, c := range []struct {
 		q float64
 		m uint64
-	}{{0.3, 5}, {0.5, 3}, {2e-6, 7}, {0x1p-30, 3}, {1, 1}, {0.75, 0}} {
-		limit, err := coinLimit(c.q)
+	}{{0.3, 2}, {0.3, 1}, {0.5, 2}, {0.013, 45}, {0.013, 64}, {2e-6, 7}, {0x1p-30, 3}, {0.75, 0}} {
+		q, err := coinLimit(c.q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := new(big.Int).SetBytes(limit[:])
 		// The power over 2^(128m), exact.
 		miss := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), coinBits), q)
 		power := new(big.Int).Exp(miss, new(big.Int).SetUint64(c.m), nil)
@@ -74,28 +73,28 @@ func TestPowerCoinsDecideExactly(t *testing.T) {
 			if u.Sign() < 0 || u.BitLen() > int(width) {
 				continue
 			}
-			bits := make([]byte, width/8, 1024)
+			bits := make([]byte, width/8, 2048)
 			u.FillBytes(bits)
-			bits = append(bits, make([]byte, 1024-len(bits))...)
+			bits = append(bits, make([]byte, 2048-len(bits))...)
 			heads, err := newSkips(q, bytes.NewReader(bits)).powerCoin(c.m)
 			if err != nil || heads != (d < 0) {
 				t.Errorf("q %v, m %d, %s: heads %v, %v", c.q, c.m, name, heads, err)
 			}
 		}
 	}
-	if _, _, err := Sparse(10)(0.5, bytes.NewReader(make([]byte, 40))); !errors.Is(err, ErrEntropy) {
+	if _, _, err := Numbered(10)(0.5, bytes.NewReader(make([]byte, 40))); !errors.Is(err, ErrEntropy) {
 		t.Errorf("a stream that ends: %v", err)
 	}
 }
 
 // Fifty million members at a rate of two in a million: their number and where they stand
 // are as they should be (six standard deviations over 400 draws), ascending and distinct.
-func TestSparseOfFiftyMillion(t *testing.T) {
+func TestNumberedOfFiftyMillion(t *testing.T) {
 	const n, q, draws = 50_000_000, 2e-6, 400
 	rnd := rand.NewChaCha8([32]byte{5})
 	count, places := 0.0, 0.0
 	for range draws {
-		who, _, err := Sparse(n)(q, rnd)
+		who, _, err := Numbered(n)(q, rnd)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,10 +114,49 @@ func TestSparseOfFiftyMillion(t *testing.T) {
 	}
 }
 
-func BenchmarkSparse(b *testing.B) {
+// Products of enclosures hold the exact product of what the factors hold, and are narrow.
+func TestEnclosuresHoldProducts(t *testing.T) {
+	rnd := rand.New(rand.NewChaCha8([32]byte{8}))
+	one := new(big.Int).Lsh(big.NewInt(1), coinBits)
+	some := func() *big.Int { // of every size; those beside 0, 2^64 and 2^128 too
+		switch rnd.IntN(4) {
+		case 0:
+			return big.NewInt(1 + rnd.Int64N(3))
+		case 1:
+			return new(big.Int).Sub(one, big.NewInt(1+rnd.Int64N(3)))
+		case 2:
+			return new(big.Int).Add(new(big.Int).Lsh(big.NewInt(1), 64), big.NewInt(rnd.Int64N(3)-1))
+		}
+		x := uint128{rnd.Uint64() >> rnd.IntN(64), rnd.Uint64()}.big()
+		return x.Add(x, big.NewInt(1))
+	}
+	for range 20_000 {
+		got, exact := everything, new(big.Int).Set(one) // exact over 2^(128 factors)
+		width := uint(0)
+		for range 1 + rnd.IntN(6) {
+			x := some()
+			if x.Cmp(one) >= 0 {
+				continue
+			}
+			got = got.times(around(x))
+			exact.Mul(exact, x)
+			width += coinBits
+		}
+		low := new(big.Int).Lsh(got.low.big(), width)
+		high := new(big.Int).Add(got.high.big(), big.NewInt(1))
+		if low.Cmp(exact) > 0 || high.Lsh(high, width).Cmp(exact) < 0 {
+			t.Fatalf("%x..%x does not hold %x / 2^%d", got.low, got.high, exact, width)
+		}
+		if wide := new(big.Int).Sub(got.high.big(), got.low.big()); wide.Cmp(big.NewInt(20)) > 0 {
+			t.Fatalf("%x..%x is wide", got.low, got.high)
+		}
+	}
+}
+
+func BenchmarkNumbered(b *testing.B) {
 	rnd := rand.NewChaCha8([32]byte{5})
 	for b.Loop() {
-		if _, _, err := Sparse(50_000_000)(2e-6, rnd); err != nil {
+		if _, _, err := Numbered(50_000_000)(2e-6, rnd); err != nil {
 			b.Fatal(err)
 		}
 	}

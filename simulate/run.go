@@ -114,11 +114,6 @@ var ErrConfig = errors.New("simulate")
 // one coordinator enrols have no fleet to be equal to.
 const largestRoll = 100_000
 
-// mostCoins is the population up to which every client's coin is flipped by itself, which
-// takes a million 10 ms a round: as far as simulations went before there was another way,
-// so that their cohorts stay.
-const mostCoins = 1 << 24
-
 // New validates the job, which verifies the budget for all its rounds at once,
 // and takes up an interrupted run where the state file holds one.
 func New(cfg Config) (_ *Run, err error) {
@@ -166,12 +161,9 @@ func New(cfg Config) (_ *Run, err error) {
 	if most := slices.Max(r.core.Ranks()); len(cfg.Ranks) > 0 && (slices.Min(cfg.Ranks) < 0 || slices.Max(cfg.Ranks) > most) {
 		return nil, fmt.Errorf("%w: ranks to measure are %v, the job has up to %d", ErrConfig, cfg.Ranks, most)
 	}
-	switch n := cfg.Population.Len(); {
-	case cfg.Job.Fixed():
+	if n := cfg.Population.Len(); cfg.Job.Fixed() {
 		r.coins = dp.FixedNumbered(n, cfg.Job.Cohort.Size)
-	case n > mostCoins:
-		r.coins = dp.Sparse(n)
-	default:
+	} else {
 		r.coins = dp.Numbered(n)
 	}
 	if cfg.Population.Len() <= largestRoll {

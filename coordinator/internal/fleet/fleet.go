@@ -7,10 +7,8 @@
 package fleet
 
 import (
-	"bytes"
 	"iter"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/internal/link"
@@ -209,12 +207,10 @@ func (f *Fleet) There(now time.Time) (r Roll) {
 	var devices []*Device
 	for d := range f.ready {
 		if !d.Out && d.There(now) {
+			r.in = append(r.in, uint32(len(devices)))
 			devices = append(devices, d)
 		}
 	}
-	slices.SortFunc(devices, func(a, b *Device) int { return bytes.Compare(a.ID[:], b.ID[:]) })
-	for _, d := range devices {
-		r.Keys, r.Who = append(r.Keys, d.ID[:]), append(r.Who, d.N)
-	}
+	r.add(devices)
 	return r
 }

@@ -104,12 +104,13 @@ func rolls(t *testing.T, f *Fleet, now time.Time) {
 		got  Roll
 		want []round.Device
 	}{{f.Roll(), drawn}, {f.There(now), there}} {
-		if !slices.Equal(c.got.Who, c.want) || len(c.got.Keys) != len(c.want) {
-			t.Fatalf("on the roll stand %v, want %v", c.got.Who, c.want)
+		keys := slices.Collect(c.got.Keys())
+		if len(keys) != len(c.want) || c.got.Len() != len(c.want) {
+			t.Fatalf("on the roll stand %d, want %v", len(keys), c.want)
 		}
 		for i, n := range c.want {
-			if id := f.At(n).ID; !slices.Equal(c.got.Keys[i], id[:]) {
-				t.Fatalf("device %d stands there as %x, it is %x", n, c.got.Keys[i], id)
+			if id := f.At(n).ID; c.got.Who(i) != n || !slices.Equal(keys[i], id[:]) {
+				t.Fatalf("at %d on the roll stands device %d as %x, want %d as %x", i, c.got.Who(i), keys[i], n, id)
 			}
 		}
 	}

@@ -2,37 +2,51 @@ package fleet
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 
 	"github.com/starling-fl/starling/coordinator/round"
 )
 
 // Roll are devices of whom some are drawn, in the order of their identities, so that a draw
-// from a seed does not depend on who enrolled first.
+// from a seed does not depend on who enrolled first. It holds until a device is enrolled.
 type Roll struct {
-	Keys [][]byte       // identities; of the fleet
-	Who  []round.Device // the same devices
+	order
+	in []uint32 // places in the order
 }
 
-// order is the devices in the order of their identities. These stand beside each other: of
+// Len counts them, Keys are their identities, and Who is the one at a place.
+func (r Roll) Len() int               { return len(r.in) }
+func (r Roll) Who(i int) round.Device { return r.who[r.in[i]] }
+func (r Roll) Keys() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for _, at := range r.in {
+			if !yield(r.keys[at][:]) {
+				return
+			}
+		}
+	}
+}
+
+// order is devices in the order of their identities. These stand beside each other: of
 // ten million devices, to look each up would be most of a draw's time.
 type order struct {
 	keys [][32]byte
 	who  []round.Device
 }
 
-// Roll are all that may be drawn. It costs what copying does, but for those who enrolled
-// since it was asked for last.
+// Roll are all that may be drawn. It costs a look at each, and what it takes to put those in
+// their places who enrolled since it was asked for last.
 func (f *Fleet) Roll() Roll {
 	f.order.add(f.all[len(f.order.who):])
 	out := make([]bool, len(f.all))
 	for d := range f.out {
 		out[d.N] = true
 	}
-	r := Roll{make([][]byte, 0, f.Active()), make([]round.Device, 0, f.Active())}
-	for i, n := range f.order.who {
+	r := Roll{f.order, make([]uint32, 0, f.Active())}
+	for at, n := range f.order.who {
 		if !out[n] {
-			r.Keys, r.Who = append(r.Keys, f.order.keys[i][:]), append(r.Who, n)
+			r.in = append(r.in, uint32(at))
 		}
 	}
 	return r
