@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/hashicorp/yamux"
 	"github.com/nats-io/nats.go"
 
 	"github.com/starling-fl/starling/coordinator/natsaccess"
@@ -24,7 +23,7 @@ const (
 	// mute is how long an owner may be silent that says each beat that it is there.
 	beat = time.Second
 	mute = 4 * time.Second
-	// opening bounds what one end waits for the other while a link or a stream is made.
+	// opening bounds what one end waits for the other while NATS is reached, or a stream ends.
 	opening = 10 * time.Second
 	// leastPayload is what a server must let messages have.
 	leastPayload = 4 << 10
@@ -88,13 +87,3 @@ func GatewayUser(name, password string) (natsaccess.User, error) {
 
 // token is what may stand in a subject: a gateway's name, an owner, a link.
 var token = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-
-// multiplexed is how both ends carry streams in a link.
-func multiplexed(log *slog.Logger) *yamux.Config {
-	cfg := yamux.DefaultConfig()
-	cfg.KeepAliveInterval = 5 * time.Second
-	cfg.ConnectionWriteTimeout = 20 * time.Second
-	cfg.StreamCloseTimeout = opening
-	cfg.LogOutput, cfg.Logger = nil, slog.NewLogLogger(log.Handler(), slog.LevelDebug)
-	return cfg
-}

@@ -1,8 +1,8 @@
 // Package relay takes devices' connections to the process that owns their jobs, over NATS.
 //
 // A gateway listens where devices dial, and holds nothing: no key, no job, no session. Each
-// connection is a stream of its own in one multiplexed connection (yamux) to the owner, who
-// ends TLS: a [Listener], as any other of package server's. Where the owner dies its streams
+// connection is a stream of its own in one link to the owner, who ends TLS: a [Listener], as
+// any other of package server's. Where the owner dies its streams
 // end with it; devices dial again, and their gateway hands them to whoever owns the jobs then.
 //
 // # Subjects
@@ -21,14 +21,21 @@
 // NATS delivers at most once. A message of a link says where in the link's bytes it stands, so
 // that one that was lost ends the link: what devices sent is never read with a hole in it.
 //
+// # Frames
+//
+// A message of a link is a kind, a number of 8 bytes, and frames; each of these is a kind, its
+// stream in 4 bytes, a length in 4, and so many bytes. A stream's data is bounded by what the
+// other end has granted (credit), so that one that is not read stands alone; what comes is given
+// to its stream where NATS hands it over, and nothing waits. Streams that have something to say
+// take turns. Streams are numbered upwards, and a frame of one that is over is passed over.
+//
 // # Threat model
 //
 // A gateway that lies, or whoever has taken one over, can do what a network between devices and
 // the owner can: see who speaks when and how much, delay, drop, and end connections. It cannot
 // read or change a byte of TLS, nor another gateway's links. Where a device's connection comes
 // from is its gateway's word: limits of addresses hold as far as gateways are honest. What it
-// sends the owner is bounded: links, streams that have not said where they are from, bytes that
-// are not read.
+// sends the owner is bounded: links, streams of each, bytes of each that are not read.
 //
 // Who lends ([Lend]) is a process of the operator's. It gets the keys of masks, which NATS sees too,
 // no vector and no sum: with what the owner alone has they give a shard's sum, and no device's. What it answers is

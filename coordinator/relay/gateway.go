@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/yamux"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
 )
@@ -28,8 +26,8 @@ type Gateway struct {
 	passed atomic.Int64 // connections
 
 	mu      sync.Mutex
-	session *yamux.Session // guarded by mu: to the owner; nil where there is none
-	changed chan struct{}  // guarded by mu: closed when session is another
+	link    *link         // guarded by mu: to the owner; nil where there is none
+	changed chan struct{} // guarded by mu: closed when link is another
 
 	// Of Follow's goroutine.
 	owner string    // heard last
@@ -50,32 +48,33 @@ func NewGateway(nc *nats.Conn, name string, log *slog.Logger) (*Gateway, error) 
 
 // Ready reports whether there is an owner to pass connections on to.
 func (g *Gateway) Ready() bool {
-	session, _ := g.current()
-	return session != nil
+	l, _ := g.current()
+	return l != nil
 }
 
 // Connections counts those that are passed on now.
 func (g *Gateway) Connections() int { return int(g.passed.Load()) }
 
-func (g *Gateway) current() (*yamux.Session, <-chan struct{}) {
+func (g *Gateway) current() (*link, <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.session != nil && g.session.IsClosed() {
+	if g.link != nil && g.link.ended() {
 		return nil, g.changed
 	}
-	return g.session, g.changed
+	return g.link, g.changed
 }
 
-// use passes connections on by another session from now on; the last one's end.
-func (g *Gateway) use(session *yamux.Session) {
+// use passes connections on by another link from now on; the last one's end.
+func (g *Gateway) use(l *link) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.session != nil {
-		shut(g.session)
-	}
-	g.session = session
+	old := g.link
+	g.link = l
 	close(g.changed)
 	g.changed = make(chan struct{})
+	g.mu.Unlock()
+	if old != nil {
+		shut(old)
+	}
 }
 
 // Follow links the gateway to whoever owns the jobs, until ctx is done.
@@ -96,7 +95,7 @@ func (g *Gateway) Follow(ctx context.Context) error {
 		case m := <-said:
 			g.hear(ctx, m.Data)
 		case <-tick.C:
-			if session, _ := g.current(); session != nil && time.Since(g.heard) > mute {
+			if l, _ := g.current(); l != nil && time.Since(g.heard) > mute {
 				g.log.Warn("the owner is silent", "owner", g.owner)
 				g.use(nil)
 			}
@@ -128,64 +127,60 @@ func (g *Gateway) hear(ctx context.Context, said []byte) {
 		g.use(nil)
 	}
 	g.heard = time.Now()
-	if session, _ := g.current(); session == nil {
-		session, err := g.link(ctx)
+	if l, _ := g.current(); l == nil {
+		l, err := g.dial(ctx)
 		if err != nil {
 			g.log.Warn("no link to the owner", "owner", id, "error", err)
 			return
 		}
 		g.log.Info("linked to the owner", "owner", id)
 		g.heard = time.Now()
-		g.use(session)
+		g.use(l)
 	}
 }
 
-// link makes a link to the owner.
-func (g *Gateway) link(ctx context.Context) (*yamux.Session, error) {
-	link := nuid.Next()
-	p, err := newPipe(g.nc, downPrefix+g.name+"."+link, upPrefix+g.name+"."+g.owner+"."+link)
+// dial makes a link to the owner.
+func (g *Gateway) dial(ctx context.Context) (*link, error) {
+	name := nuid.Next()
+	l, err := newLink(g.nc, downPrefix+g.name+"."+name, upPrefix+g.name+"."+g.owner+"."+name, nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.nc.Publish(openPrefix+g.name+"."+g.owner, []byte(link)); err != nil {
-		shut(p)
+	if err := g.nc.Publish(openPrefix+g.name+"."+g.owner, []byte(name)); err != nil {
+		shut(l)
 		return nil, fmt.Errorf("relay: %w", err)
 	}
 	late := time.NewTimer(mute / 2)
 	defer late.Stop()
 	select {
-	case <-p.open:
+	case <-l.open:
+		return l, nil
 	case <-late.C:
-		shut(p)
-		return nil, errors.New("relay: it does not answer")
+		err = errors.New("relay: it does not answer")
 	case <-ctx.Done():
-		shut(p)
-		return nil, ctx.Err()
+		err = ctx.Err()
 	}
-	session, err := yamux.Client(p, multiplexed(g.log))
-	if err != nil {
-		shut(p)
-		return nil, fmt.Errorf("relay: %w", err)
-	}
-	return session, nil
+	shut(l)
+	return nil, err
 }
 
 // patience is how long a connection waits for an owner: one that is killed is replaced within.
 const patience = 15 * time.Second
 
 // stream opens one for a device's connection, as soon as there is an owner.
-func (g *Gateway) stream(ctx context.Context, from net.Addr) (*yamux.Stream, error) {
+func (g *Gateway) stream(ctx context.Context, from net.Addr) (*stream, error) {
+	at, err := addressOf(from)
+	if err != nil {
+		return nil, err
+	}
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	for {
-		session, changed := g.current()
-		if session != nil {
-			stream, err := session.OpenStream()
+		l, changed := g.current()
+		if l != nil {
+			s, err := l.dial(at)
 			if err == nil {
-				if _, err = stream.Write(appendAddress(nil, from)); err == nil {
-					return stream, nil
-				}
-				shut(stream)
+				return s, nil
 			}
 			g.log.Debug("no stream to the owner", "error", err)
 		}
@@ -228,93 +223,5 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 			defer context.AfterFunc(ctx, func() { shut(conn) })()
 			g.pass(ctx, conn)
 		})
-	}
-}
-
-// pass carries one device's bytes both ways.
-func (g *Gateway) pass(ctx context.Context, device net.Conn) {
-	defer shut(device)
-	owner, err := g.stream(ctx, device.RemoteAddr())
-	if err != nil {
-		g.log.Debug("a connection is not passed on", "remote", device.RemoteAddr(), "error", err)
-		return
-	}
-	g.passed.Add(1)
-	defer g.passed.Add(-1)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = carry(owner, device) // who hung up, or why, is the owner's to find
-		shut(owner)              // what was sent arrives
-	}()
-	err = carry(device, owner)
-	if half, ok := device.(interface{ CloseWrite() error }); ok && err == nil {
-		// What it was told last would be lost where it still sends, and is not heard out.
-		if half.CloseWrite() == nil {
-			late := time.NewTimer(farewell)
-			defer late.Stop()
-			select {
-			case <-done:
-				return
-			case <-late.C:
-			}
-		}
-	}
-	shut(device)
-	<-done
-}
-
-// farewell bounds what a device takes to hang up.
-const farewell = 5 * time.Second
-
-// stalled is how long a peer may take nothing of what it is sent.
-const stalled = 40 * time.Second
-
-// Buffers: a small one of its own for each idle direction, a large one for as long as much comes.
-const (
-	idleBuffer = 512
-	busyBuffer = 32 << 10
-)
-
-var busy = sync.Pool{New: func() any { b := make([]byte, busyBuffer); return &b }}
-
-// carry copies until from ends, or to takes nothing.
-func carry(to, from net.Conn) error {
-	stream, _ := from.(*yamux.Stream)
-	small := make([]byte, idleBuffer)
-	var large *[]byte
-	defer func() {
-		if large != nil {
-			busy.Put(large)
-		}
-	}()
-	for {
-		b := small
-		if large != nil {
-			b = *large
-		}
-		got, err := from.Read(b)
-		if stream != nil && got < len(b) {
-			stream.Shrink() // most are idle: its buffer is empty
-		}
-		if got > 0 {
-			if err := to.SetWriteDeadline(time.Now().Add(stalled)); err != nil {
-				return err
-			}
-			if _, err := to.Write(b[:got]); err != nil {
-				return err
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		case got == len(b) && large == nil:
-			large, _ = busy.Get().(*[]byte)
-		case got < len(b) && large != nil: // more may be long in coming
-			busy.Put(large)
-			large = nil
-		}
 	}
 }

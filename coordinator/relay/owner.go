@@ -1,27 +1,23 @@
 package relay
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/netip"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/hashicorp/yamux"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
 )
 
 const (
-	// mostGateways bounds the links of an owner: each may hold two windows of bytes.
+	// mostGateways bounds the links of an owner.
 	mostGateways = 64
-	// unnamed bounds a link's streams that have not said yet where they are from.
-	unnamed = 256
+	// mostWaiting is how many connections wait for who accepts.
+	mostWaiting = 256
 )
 
 // Listener is where an owner hears devices that gateways pass on.
@@ -37,13 +33,13 @@ type Listener struct {
 	work   sync.WaitGroup
 
 	mu    sync.Mutex
-	links map[string]*yamux.Session // guarded by mu: by gateway; nil after Close
+	links map[string]*link // guarded by mu: by gateway; nil after Close
 }
 
 // Listen says to all gateways that devices' connections are to come here, for as long as owns
 // says so: who is not sure to hold the jobs' lease must not draw devices away from who does.
 func Listen(nc *nats.Conn, owns func() bool, log *slog.Logger) (*Listener, error) {
-	l := &Listener{nc: nc, id: nuid.Next(), log: log, conns: make(chan net.Conn), closed: make(chan struct{}), links: map[string]*yamux.Session{}}
+	l := &Listener{nc: nc, id: nuid.Next(), log: log, conns: make(chan net.Conn, mostWaiting), closed: make(chan struct{}), links: map[string]*link{}}
 	var err error
 	if l.opens, err = nc.Subscribe(openPrefix+"*."+l.id, l.asked); err != nil {
 		return nil, fmt.Errorf("relay: %w", err)
@@ -87,68 +83,36 @@ func (l *Listener) asked(m *nats.Msg) {
 	if known {
 		shut(old)
 	}
-	p, err := newPipe(l.nc, upPrefix+gateway+"."+l.id+"."+link, downPrefix+gateway+"."+link)
+	k, err := newLink(l.nc, upPrefix+gateway+"."+l.id+"."+link, downPrefix+gateway+"."+link, l.welcome)
 	if err == nil {
-		if err = p.tell(kindRead, 0); err != nil { // the gateway may send
-			shut(p)
+		if err = k.tell(kindRead, 0); err != nil { // the gateway may send
+			shut(k)
 		}
 	}
 	if err != nil {
 		l.log.Warn("a gateway gets no link", "gateway", gateway, "error", err)
 		return
 	}
-	session, err := yamux.Server(p, multiplexed(l.log))
-	if err != nil {
-		l.log.Error("a gateway gets no link", "gateway", gateway, "error", err)
-		shut(p)
-		return
-	}
-	l.links[gateway] = session
+	l.links[gateway] = k
 	l.log.Info("a gateway is here", "gateway", gateway)
 	l.work.Go(func() {
-		l.serve(session)
+		<-k.over
+		shut(k)
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.links[gateway] == session {
+		if l.links[gateway] == k {
 			delete(l.links, gateway)
 			l.log.Info("a gateway is gone", "gateway", gateway)
 		}
 	})
 }
 
-// serve takes a link's streams until it is over.
-func (l *Listener) serve(session *yamux.Session) {
-	defer shut(session)
-	places := make(chan struct{}, unnamed)
-	for {
-		places <- struct{}{} // each is given back within opening
-		stream, err := session.AcceptStream()
-		if err != nil {
-			return
-		}
-		l.work.Go(func() {
-			defer func() { <-places }()
-			l.welcome(stream)
-		})
-	}
-}
-
-// welcome hears where a stream's device is, and hands it to who accepts.
-func (l *Listener) welcome(stream *yamux.Stream) {
-	from, err := readAddress(stream)
-	if err != nil {
-		l.log.Debug("a stream of a gateway is refused", "error", err)
-		shut(stream)
-		return
-	}
-	late := time.NewTimer(opening)
-	defer late.Stop()
+// welcome hands a stream to who accepts.
+func (l *Listener) welcome(s *stream) {
 	select {
-	case l.conns <- &conn{stream, net.TCPAddrFromAddrPort(from)}:
+	case l.conns <- s:
+	case <-s.l.over:
 	case <-l.closed:
-		shut(stream)
-	case <-late.C:
-		shut(stream)
 	}
 }
 
@@ -170,8 +134,8 @@ func (l *Listener) Close() error {
 	links := l.links
 	l.links = nil
 	l.mu.Unlock()
-	for _, session := range links {
-		shut(session)
+	for _, k := range links {
+		shut(k)
 	}
 	l.work.Wait()
 	return nil
@@ -185,73 +149,14 @@ type address string
 func (address) Network() string  { return "nats" }
 func (a address) String() string { return "NATS as owner " + string(a) }
 
-// conn is a device's connection.
-type conn struct {
-	*yamux.Stream
-	from net.Addr
-}
-
-func (c *conn) RemoteAddr() net.Addr { return c.from }
-
-// Read gives the stream's buffer back once nothing is left in it: most devices are idle.
-func (c *conn) Read(b []byte) (int, error) {
-	n, err := c.Stream.Read(b)
-	if n < len(b) {
-		c.Stream.Shrink()
-	}
-	return n, late(err)
-}
-
-// Close ends reads, too, which a stream's own leaves to its other end.
-func (c *conn) Close() error {
-	return errors.Join(c.Stream.SetReadDeadline(time.Unix(1, 0)), c.Stream.Close())
-}
-
-func (c *conn) Write(b []byte) (int, error) {
-	n, err := c.Stream.Write(b)
-	return n, late(err)
-}
-
-// late makes of the library's error for a deadline the one that others know: TLS takes any
-// other for the connection's end, and servers read beyond deadlines.
-func late(err error) error {
-	if errors.Is(err, yamux.ErrTimeout) {
-		return os.ErrDeadlineExceeded
-	}
-	return err
-}
-
 // mostAddress is the longest address with its port: an IPv6 address in brackets.
 const mostAddress = 64
 
-// appendAddress is what a stream begins with.
-func appendAddress(b []byte, a net.Addr) []byte {
-	text := a.String()
-	if p, err := netip.ParseAddrPort(text); err == nil {
-		text = netip.AddrPortFrom(p.Addr().Unmap().WithZone(""), p.Port()).String()
-	}
-	text = text[:min(len(text), mostAddress)]
-	return append(append(b, byte(len(text))), text...)
-}
-
-func readAddress(stream net.Conn) (netip.AddrPort, error) {
-	if err := stream.SetReadDeadline(time.Now().Add(opening)); err != nil {
-		return netip.AddrPort{}, err
-	}
-	var b [1 + mostAddress]byte
-	if _, err := io.ReadFull(stream, b[:1]); err != nil {
-		return netip.AddrPort{}, err
-	}
-	if b[0] > mostAddress {
-		return netip.AddrPort{}, fmt.Errorf("relay: an address of %d bytes, limit %d", b[0], mostAddress)
-	}
-	text := b[1 : 1+b[0]]
-	if _, err := io.ReadFull(stream, text); err != nil {
-		return netip.AddrPort{}, err
-	}
-	from, err := netip.ParseAddrPort(string(text))
+// addressOf is where a device is, as a link says it.
+func addressOf(a net.Addr) (netip.AddrPort, error) {
+	p, err := netip.ParseAddrPort(a.String())
 	if err != nil {
-		return from, fmt.Errorf("relay: address: %w", err)
+		return p, fmt.Errorf("relay: address: %w", err)
 	}
-	return from, stream.SetReadDeadline(time.Time{})
+	return netip.AddrPortFrom(p.Addr().Unmap().WithZone(""), p.Port()), nil
 }

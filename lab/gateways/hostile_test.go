@@ -61,34 +61,37 @@ func TestHostileGateway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	head := func(kind byte, flags uint16, stream, length uint32) []byte { // of the multiplexer's frames
-		h := []byte{0, kind}
-		h = binary.BigEndian.AppendUint16(h, flags)
-		h = binary.BigEndian.AppendUint32(h, stream)
-		return binary.BigEndian.AppendUint32(h, length)
+	framed := func(kind byte, stream uint32, payload []byte) []byte {
+		h := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{kind}, stream), uint32(len(payload)))
+		return append(h, payload...)
 	}
+	const open1, data, credit, here = 1, 2, 3, "192.0.2.1:443"
+	const frames = 4 // kind of message
 	for name, lie := range map[string]func(link string){
 		"garbage":   func(link string) { send(link, []byte("garbage")); send(link, nil) },
-		"a hole":    func(link string) { send(link, message(1, 7, []byte("x"))) },
-		"no frames": func(link string) { send(link, message(1, 0, make([]byte, 1<<16))) },
+		"a hole":    func(link string) { send(link, message(frames, 7, framed(open1, 1, []byte(here)))) },
+		"no frames": func(link string) { send(link, message(frames, 0, make([]byte, 1<<16))) },
 		"a frame of 4 GiB": func(link string) {
-			send(link, message(1, 0, append(head(1, 1, 1, 0), head(0, 0, 1, 1<<32-1)...)))
+			send(link, message(frames, 0, append(framed(open1, 1, []byte(here)), data, 0, 0, 0, 1, 255, 255, 255, 255)))
 		},
 		"streams that say nothing": func(link string) {
-			var frames []byte
+			var all []byte
 			for i := range uint32(2000) {
-				frames = append(frames, head(1, 1, 2*i+1, 0)...)
+				all = append(all, framed(open1, i+1, []byte(here))...)
 			}
-			send(link, message(1, 0, frames))
+			send(link, message(frames, 0, all))
 		},
 		"a device of nowhere": func(link string) {
-			from := append([]byte{9}, "somewhere"...)
-			send(link, message(1, 0, append(append(head(1, 1, 1, 0), head(0, 0, 1, uint32(len(from)))...), from...)))
+			send(link, message(frames, 0, framed(open1, 1, []byte("somewhere"))))
+		},
+		"credit for nothing": func(link string) {
+			send(link, message(frames, 0, append(framed(open1, 1, []byte(here)), framed(credit, 1, []byte{0, 1, 0, 0})...)))
 		},
 		"a flood": func(link string) {
-			part := make([]byte, 1<<16)
+			send(link, message(frames, 0, framed(open1, 1, []byte(here))))
+			part := framed(data, 1, make([]byte, 1<<16-9))
 			for i := range 400 {
-				send(link, message(1, uint64(i)<<16, part))
+				send(link, message(frames, 22+uint64(i)<<16, part))
 			}
 		},
 		"many links": func(string) {

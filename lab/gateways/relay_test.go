@@ -58,7 +58,7 @@ func owned(t *testing.T, b *Broker, owns func() bool, h http.Handler) (end func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := &http.Server{Handler: h}
+	srv := &http.Server{Handler: h, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = srv.Serve(server.On(l, cert).Listener) })
 	end = sync.OnceFunc(func() { srv.Close(); wg.Wait() })

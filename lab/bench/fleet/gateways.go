@@ -144,8 +144,28 @@ func listen(o options) (*server.Endpoint, error) {
 	return e, nil
 }
 
+// profiled writes a process's profile beside the coordinator's, where one is asked for.
+func profiled(o options, name string) (end func(), err error) {
+	if o.Profile == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(o.Profile + "." + name)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		f.Close()
+	}, pprof.StartCPUProfile(f)
+}
+
 // broker is NATS's process: its address on the first line.
-func broker(ctx context.Context, _ options) error {
+func broker(ctx context.Context, o options) error {
+	end, err := profiled(o, "nats")
+	if err != nil {
+		return err
+	}
+	defer end()
 	s, err := nats.NewServer(&nats.Options{Host: "127.0.0.1", Port: nats.RANDOM_PORT, NoSigs: true, NoLog: true})
 	if err != nil {
 		return err
@@ -166,17 +186,11 @@ func pass(ctx context.Context, o options, name string) error {
 	if err := files(uint64(o.Devices) + 200); err != nil {
 		return err
 	}
-	if o.Profile != "" {
-		f, err := os.Create(o.Profile + "." + name)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
+	end, err := profiled(o, name)
+	if err != nil {
+		return err
 	}
+	defer end()
 	log := slog.New(slog.DiscardHandler)
 	nc, err := relay.Connect(relay.Access{URL: o.nats}, name, log)
 	if err != nil {

@@ -47,7 +47,7 @@ func main() {
 	flag.IntVar(&o.Hidden, "hidden", 256, "width of the base; the update has about 66 values a unit of it")
 	flag.Float64Var(&o.Drop, "drop", 0.1, "chance that a device hangs up before its update and comes back a second later")
 	flag.DurationVar(&o.Late, "late", 0, "one device of the fleet sends its shares this late in every round")
-	flag.StringVar(&o.Profile, "profile", "", "write the coordinator's processor profile, from the first round on, to this file, and gateways' beside it")
+	flag.StringVar(&o.Profile, "profile", "", "write the coordinator's processor profile, from the first round on, to this file, and gateways' and NATS' beside it")
 	flag.IntVar(&o.Gateways, "gateways", 0, "gateways that devices dial, over NATS and with TLS, each a process; 0: they dial the coordinator")
 	flag.IntVar(&o.Lenders, "lenders", 0, "processes that add masks up for the coordinator, over NATS")
 	role := flag.String("role", "", "for the servers' own processes; not to be set by hand")
