@@ -75,6 +75,7 @@ type link struct {
 	waiting     int                // guarded by mu: bytes of data that they have
 	came, told  uint64             // guarded by mu: bytes, and what the other end knows of that
 	sent, taken uint64             // guarded by mu: bytes sent, and heard at the other end
+	due         bool               // guarded by mu: where it stands is to be said
 	opened      bool               // guarded by mu
 	err         error              // guarded by mu: why it is over
 }
@@ -271,6 +272,8 @@ func (l *link) send() {
 	for l.err == nil {
 		wait := gather - time.Since(l.begun)
 		switch {
+		case l.due: // else one that was lost last would not be missed
+			l.due = false
 		case l.first == nil || l.sent-l.taken > window-leastTurn:
 			l.change.Wait()
 			continue
@@ -283,11 +286,7 @@ func (l *link) send() {
 		m = l.fill(m[:headBytes], headBytes+min(most, int(window-(l.sent-l.taken))))
 		l.sent += uint64(len(m) - headBytes)
 		l.mu.Unlock()
-		var err error
-		if len(m) > headBytes {
-			err = l.nc.Publish(l.to, m)
-		}
-		if err != nil {
+		if err := l.nc.Publish(l.to, m); err != nil {
 			l.end(fmt.Errorf("relay: %w", err))
 		}
 		l.mu.Lock()
@@ -321,7 +320,8 @@ func (l *link) beat() {
 			return
 		case <-tick.C:
 			l.mu.Lock()
-			l.told = l.came
+			l.told, l.due = l.came, true
+			l.change.Signal()
 			came := l.came
 			l.mu.Unlock()
 			if time.Since(time.Unix(0, l.heard.Load())) > deadLink {
