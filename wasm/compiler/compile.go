@@ -19,7 +19,7 @@ import (
 )
 
 // Version is written into every program's manifest. It changes with everything that changes programs' bytes.
-const Version = "starling-wasm/10"
+const Version = "starling-wasm/11"
 
 // The hosts that code is shaped for. Programs run on both, with equal results.
 const (
@@ -62,8 +62,9 @@ type Spec struct {
 	// Stop is asked now and then; an error of it ends the compilation, which may take seconds. Nil never does.
 	Stop func() error
 
-	flat bool   // no repeats, no conditions
-	most uint64 // units of a call, beyond which it is cut; 0: what devices run
+	flat  bool   // no repeats, no blocks, no conditions
+	block int    // bytes of a block of scores; 0: what caches hold
+	most  uint64 // units of a call, beyond which it is cut; 0: what devices run
 }
 
 // Compile builds a graph and turns it into a program: a WebAssembly module as package wasm defines it. Parameters and
@@ -130,7 +131,7 @@ func compileGraph(g *ir.Graph, spec Spec) (*assembled, error) {
 		}
 		roles[i] = p
 	}
-	cfg := plan.Config{Becomes: make([]int, len(g.Outputs)), NF4: make([]bool, len(g.Params)), Stop: spec.Stop, Flat: spec.flat}
+	cfg := plan.Config{Becomes: make([]int, len(g.Outputs)), NF4: make([]bool, len(g.Params)), Stop: spec.Stop, Flat: spec.flat, Block: spec.block}
 	replaced := map[int]bool{}
 	for i, o := range spec.Outputs {
 		cfg.Becomes[i] = -1

@@ -44,19 +44,7 @@ func (l *links) fit(stages []Stage, r Repeat) bool {
 
 // refsOf lists the operands and results of a stage, each at its place.
 func refsOf(s Stage) (list []Ref) {
-	switch s := s.(type) {
-	case *Loop:
-		for _, l := range s.Leaves {
-			list = append(list, l.Ref)
-		}
-		for _, o := range s.Outs {
-			list = append(list, o.Ref)
-		}
-	case *Dot:
-		list = []Ref{s.A, s.B, s.C}
-	case *Direct:
-		list = append(slices.Clone(s.In), s.Out)
-	}
+	each(s, func(r *Ref) { list = append(list, *r) })
 	return list
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -131,6 +132,9 @@ func (l *lowering) run() (*Plan, error) {
 		return nil, err
 	}
 	l.plan.forget()
+	if !l.cfg.Flat {
+		l.plan.block(l.under, cmp.Or(l.cfg.Block, blockBytes))
+	}
 	l.plan.condition(l.under, l.bufs)
 	return l.plan, nil
 }
@@ -306,28 +310,32 @@ func within(s Stage, src, dst *Buffer) bool {
 }
 
 func replace(s Stage, from, to *Buffer) {
-	fix := func(r *Ref) {
+	each(s, func(r *Ref) {
 		if r.Buf == from {
 			r.Buf = to
 		}
-	}
+	})
+}
+
+// each calls f with every operand and result of a stage.
+func each(s Stage, f func(r *Ref)) {
 	switch s := s.(type) {
 	case *Loop:
 		for i := range s.Leaves {
-			fix(&s.Leaves[i].Ref)
+			f(&s.Leaves[i].Ref)
 		}
 		for i := range s.Outs {
-			fix(&s.Outs[i].Ref)
+			f(&s.Outs[i].Ref)
 		}
 	case *Dot:
-		fix(&s.A)
-		fix(&s.B)
-		fix(&s.C)
+		f(&s.A)
+		f(&s.B)
+		f(&s.C)
 	case *Direct:
 		for i := range s.In {
-			fix(&s.In[i])
+			f(&s.In[i])
 		}
-		fix(&s.Out)
+		f(&s.Out)
 	}
 }
 
