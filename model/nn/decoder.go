@@ -150,7 +150,7 @@ func (d decoder) frozenHead() bool {
 // the window where there is one.
 func (d decoder) mask(g *graph.Graph, s int, windowed bool) *graph.Node {
 	shape := shapes.Make(dtypes.Int32, s, s)
-	return d.hide(graph.Iota(g, shape, 1), graph.Iota(g, shape, 0), windowed)
+	return inMemory(d.hide(graph.Iota(g, shape, 1), graph.Iota(g, shape, 0), windowed))
 }
 
 // hide is added to the scores of places seen by places by, int32 of one shape.
@@ -273,8 +273,7 @@ func (d decoder) attend(q, k, v, mask *graph.Node, b int) *graph.Node {
 	scores := graph.DotGeneral(q, []int{2}, []int{0}, split(k), []int{2}, []int{0}) // [B*groups, each*S, N]
 	n := b * groups * each
 	hidden := graph.Reshape(graph.BroadcastToDims(graph.Reshape(mask, 1, s, seen), n, s, seen), b*groups, each*s, seen)
-	p := d.softmax(graph.Add(scores, hidden))
-	y := graph.DotGeneral(p, []int{2}, []int{0}, split(v), []int{1}, []int{0})
+	y := d.attended(graph.Add(scores, hidden), split(v))
 	y = graph.TransposeAllAxes(graph.Reshape(y, b, groups, each, s, size), 0, 3, 1, 2, 4)
 	return graph.Reshape(y, b*s, heads*size)
 }

@@ -60,7 +60,7 @@ func (e encoder) hidden(tokens *graph.Node) (x, keep *graph.Node) {
 	padding := graph.BroadcastToDims(graph.Const(g, int32(e.cfg.PadTokenID)), b, s)
 	pad := graph.ConvertDType(graph.Equal(tokens, padding), dtypes.Float32)
 	keep = graph.Sub(graph.OnesLike(pad), pad)
-	bias := graph.MulScalar(pad, maskedScore)
+	bias := inMemory(graph.MulScalar(pad, maskedScore))
 	// What is multiplied is zeros where padding is, and products leave rows of zeros out. Nothing else reads these rows:
 	// attention masks them, pooling leaves them out, and their gradients are zeros.
 	blank := func(x *graph.Node) *graph.Node { return graph.Mul(x, spread(graph.Reshape(keep, n), x)) }
@@ -142,8 +142,7 @@ func (e encoder) attendTo(q, k, v, bias *graph.Node, b int) *graph.Node {
 		mask := graph.BroadcastToDims(bias, b, heads, s, s)
 		scores = graph.Add(scores, graph.Reshape(mask, b*heads, s, s))
 	}
-	p := e.softmax(scores)
-	y := graph.DotGeneral(p, []int{2}, []int{0}, split(v), []int{1}, []int{0})
+	y := e.attended(scores, split(v))
 	y = graph.TransposeAllAxes(graph.Reshape(y, b, heads, s, d), 0, 2, 1, 3)
 	return graph.Reshape(y, b*s, heads*d)
 }

@@ -198,6 +198,19 @@ func (f elementary) softmax(x *graph.Node) *graph.Node {
 	return graph.Div(e, lastSum(e))
 }
 
+// inMemory is x, which has no gradient and is added to much that is larger: computed once, not wherever it is added.
+func inMemory(x *graph.Node) *graph.Node { return graph.OptimizationBarrier(graph.StopGradient(x)) }
+
+// attended is softmax(scores) v: scores [n,t,s] and v [n,s,d] give [n,t,d]. What is divided by the sums of exponentials is
+// the result, which is smaller than the scores where texts are long; so the gradient of the scores needs no sum over them,
+// either (Dao et al. 2022, section 3.1).
+func (f elementary) attended(scores, v *graph.Node) *graph.Node {
+	e := f.exp(graph.Sub(scores, spread(graph.StopGradient(graph.ReduceMax(scores, -1)), scores)))
+	y := graph.DotGeneral(e, []int{2}, []int{0}, v, []int{1}, []int{0})
+	sum := graph.ReduceSum(e, -1)
+	return graph.Mul(y, spread(graph.Div(graph.OnesLike(sum), sum), y))
+}
+
 // surprise is -log softmax(logits)[label] [n]; logits [n,c], labels int32 [n].
 func (f elementary) surprise(logits, labels *graph.Node) *graph.Node {
 	g := logits.Graph()

@@ -35,7 +35,7 @@ func (e encoder) frames(samples, keep *graph.Node) *graph.Node {
 	x = e.dense(x, model.SpeechProjection, h)
 
 	blank := func(x *graph.Node) *graph.Node { return graph.Mul(x, spread(graph.Reshape(keep, b*f), x)) }
-	bias := graph.MulScalar(graph.OneMinus(keep), maskedScore)
+	bias := inMemory(graph.MulScalar(graph.OneMinus(keep), maskedScore))
 	x = blank(x)
 	x = graph.Add(x, e.places1D(graph.Reshape(x, b, f, h)))
 	if s.NormFirst {

@@ -133,8 +133,7 @@ func (e t5) attendTo(q, k, v, mask *graph.Node) *graph.Node {
 		return graph.Reshape(x, b*heads, n, d)
 	}
 	scores := graph.DotGeneral(split(q, t), []int{2}, []int{0}, split(k, s), []int{2}, []int{0})
-	p := e.softmax(graph.Add(scores, graph.Reshape(mask, b*heads, t, s)))
-	y := graph.DotGeneral(p, []int{2}, []int{0}, split(v, s), []int{1}, []int{0})
+	y := e.attended(graph.Add(scores, graph.Reshape(mask, b*heads, t, s)), split(v, s))
 	y = graph.TransposeAllAxes(graph.Reshape(y, b, heads, t, d), 0, 2, 1, 3)
 	return graph.Reshape(y, b*t, heads*d)
 }

@@ -131,7 +131,7 @@ func TestAnswersEnd(t *testing.T) {
 		if !slices.Equal(a.Tokens, whole[:end]) {
 			t.Errorf("answer %d is %v, want %v", i, a.Tokens, whole[:end])
 		}
-		if a.Probability < want.Confidence[i%len(want.Answers)] || a.Probability > 1 {
+		if a.Probability < (1-1e-3)*want.Confidence[i%len(want.Answers)] || a.Probability > 1 {
 			t.Errorf("answer %d: confidence %v of %d tokens", i, a.Probability, end)
 		}
 	}

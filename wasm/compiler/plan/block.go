@@ -13,7 +13,7 @@ import (
 
 const (
 	blockBytes  = 768 << 10 // what a block of scores may take: it lies within the second cache of most processors
-	mostBlocks  = 16        // of a run, as each adds its calls to the program
+	mostBlocks  = 24        // of a run, as each adds its calls to the program
 	mostBetween = 16        // stages that are looked at behind the last one of a run
 )
 
@@ -71,17 +71,25 @@ func (b *blocking) run(i int) (stages []Stage, next int) {
 		for k, at := range members {
 			run[k] = b.plan.Stages[at]
 		}
-		for n := 2; n <= mostBlocks; n++ {
-			whole := run[0].(*Dot).C.Buf.Bytes
-			if whole/n > b.most && n < mostBlocks || whole%n != 0 {
-				continue
-			}
+		for _, n := range counts(run[0].(*Dot).C.Buf.Bytes, b.most) {
 			if blocks := b.blocks(run, span{i, last}, apart, n); blocks != nil {
 				return blocks, last + 1
 			}
 		}
 	}
 	return nil, i
+}
+
+// counts lists how many blocks may be tried, the best first: the fewest that are small enough, else as many as may be.
+func counts(bytes, most int) (list []int) {
+	enough := min((bytes+most-1)/most, mostBlocks)
+	for n := enough; n <= mostBlocks; n++ {
+		list = append(list, n)
+	}
+	for n := enough - 1; n > 1; n-- {
+		list = append(list, n)
+	}
+	return list
 }
 
 // members lists the stages of the run that begins with stage i, and those between them that do not depend on it: these

@@ -111,6 +111,15 @@ func (l *lowering) run() (*Plan, error) {
 			l.plan.Consts = append(l.plan.Consts, b)
 			continue
 		}
+		if l.standing(n) {
+			if l.dependsOn(n, pending) {
+				if err := flush(); err != nil {
+					return nil, err
+				}
+			}
+			l.bufs[n] = l.bufs[n.In[0]]
+			continue
+		}
 		l.buffer(n)
 		if n.Op.IsElementwise() {
 			pending = append(pending, n)
@@ -137,6 +146,15 @@ func (l *lowering) run() (*Plan, error) {
 	}
 	l.plan.condition(l.under, l.bufs)
 	return l.plan, nil
+}
+
+// standing tells whether a node is a barrier of what stands in memory anyway, as numbers and in every step that wants it.
+func (l *lowering) standing(n *ir.Node) bool {
+	if n.Op != ir.Barrier || l.bufs[n] != nil {
+		return false
+	}
+	x := n.In[0]
+	return l.stored[x] && l.bufs[x] != nil && !l.bufs[x].NF4 && l.under[x] == l.under[n]
 }
 
 // dependsOn tells whether n reads, directly or through what is not stored, one of the nodes.
