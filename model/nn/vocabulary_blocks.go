@@ -29,7 +29,9 @@ func (f elementary) blockedLoss(picked, words, targets, weights *graph.Node, blo
 			added = graph.Add(graph.Mul(sum, less), added)
 			pulled = graph.Add(graph.Mul(pull, spread(less, pull)), pulled)
 		}
-		top, sum, pull = most, added, pulled
+		// In memory after each block: so programs have one block's code, and not sums over several.
+		carried := graph.OptimizationBarriers(most, added, pulled)
+		top, sum, pull = carried[0], carried[1], carried[2]
 	}
 	share := graph.Div(weights, graph.BroadcastToDims(graph.AddScalar(graph.ReduceSum(weights, -1), 1e-9), k))
 	hit := graph.ReduceSum(graph.Mul(picked, graph.Gather(words, graph.Reshape(targets, k, 1))), -1)

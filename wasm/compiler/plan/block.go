@@ -161,25 +161,28 @@ func (b *blocking) blocks(run []Stage, over span, between []int, n int) (stages 
 			}
 		}
 	}
-	local := map[*Buffer]*Buffer{} // what nothing else refers to has room for one block
-	for buf := range shared {
-		if b.arena[buf] && b.at[buf].first >= over.first && b.at[buf].last <= over.last {
-			local[buf] = &Buffer{Node: buf.Node, Bytes: buf.Bytes / n}
+	var local []*Buffer // what nothing else refers to: each block has its own
+	for _, buf := range b.plan.Arena {
+		if shared[buf] && b.at[buf].first >= over.first && b.at[buf].last <= over.last {
+			local = append(local, buf)
 		}
 	}
-	for i, buf := range b.plan.Arena {
-		if small := local[buf]; small != nil {
-			b.plan.Arena[i] = small
-		}
-	}
+	b.plan.Arena = slices.DeleteFunc(b.plan.Arena, func(buf *Buffer) bool { return slices.Contains(local, buf) })
 	for _, at := range between {
 		stages = append(stages, b.plan.Stages[at])
 	}
 	for c := range n {
+		own := map[*Buffer]*Buffer{}
+		for _, buf := range local {
+			own[buf] = &Buffer{Node: buf.Node, Bytes: buf.Bytes / n}
+			b.plan.Arena = append(b.plan.Arena, own[buf])
+		}
 		for _, list := range pieces {
-			for buf, small := range local {
-				shift(list[c], buf, small, -c*small.Bytes)
-			}
+			each(list[c], func(r *Ref) {
+				if to := own[r.Buf]; to != nil {
+					*r = Ref{to, r.Off - c*to.Bytes}
+				}
+			})
 			stages = append(stages, list[c])
 		}
 	}
@@ -288,13 +291,4 @@ func extents(s Stage) (list []extent) {
 		}
 	}
 	return list
-}
-
-// shift lets a stage refer to another buffer in place of one, by some bytes further on.
-func shift(s Stage, from, to *Buffer, by int) {
-	each(s, func(r *Ref) {
-		if r.Buf == from {
-			*r = Ref{to, r.Off + by}
-		}
-	})
 }

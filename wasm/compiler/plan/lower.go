@@ -143,6 +143,7 @@ func (l *lowering) run() (*Plan, error) {
 	l.plan.forget()
 	if !l.cfg.Flat {
 		l.plan.block(l.under, cmp.Or(l.cfg.Block, blockBytes))
+		l.plan.reuse(l.under)
 	}
 	l.plan.condition(l.under, l.bufs)
 	return l.plan, nil
@@ -193,6 +194,10 @@ func (l *lowering) requireOperands() {
 			continue
 		}
 		switch n.Op {
+		case ir.Barrier:
+			if x := n.In[0]; x.Op.IsElementwise() { // which then needs no copy
+				l.force[x] = true
+			}
 		case ir.Dot:
 			for _, in := range n.In {
 				base := in
