@@ -74,3 +74,22 @@ func TestVocabularyInBlocks(t *testing.T) {
 		}
 	}
 }
+
+// TestVocabularyBlocksAreRounds: a program has one block's code, however many blocks there are.
+func TestVocabularyBlocksAreRounds(t *testing.T) {
+	size := func(blocks int) int {
+		code, err := compiler.Compile(func(g *graph.Graph) []*graph.Node {
+			ps := newParams(g)
+			picked, words := ps.add("picked", Input, dtypes.Float32, 5, 8), ps.add("words", Input, dtypes.Float32, 16*blocks, 8)
+			loss, root := elementary{}.blockedLoss(picked, words, ps.add("targets", Input, dtypes.Int32, 5), ps.add("weights", Input, dtypes.Float32, 5), 16)
+			return []*graph.Node{loss, graph.Gradient(root, picked)[0]}
+		}, compiler.Spec{Host: compiler.HostWazero, Outputs: []compiler.Output{{Name: "loss"}, {Name: "grad"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(code)
+	}
+	if few, many := size(8), size(40); many > few+64 {
+		t.Errorf("%d bytes of 8 blocks, %d of 40", few, many)
+	}
+}

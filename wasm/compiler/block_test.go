@@ -10,7 +10,7 @@ import (
 )
 
 // TestBlocksEqualWhole trains by programs whose attention works block by block, a few heads or a head of one example at
-// a time, and by those that write all scores first: the bits must be the same, on every host, in less memory.
+// a time, and by those that write all scores first: the bits must be the same, on every host.
 func TestBlocksEqualWhole(t *testing.T) {
 	for name, b := range layered() {
 		for _, host := range []string{compiler.HostWazero, compiler.HostV8} {
