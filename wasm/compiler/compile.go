@@ -62,9 +62,8 @@ type Spec struct {
 	// Stop is asked now and then; an error of it ends the compilation, which may take seconds. Nil never does.
 	Stop func() error
 
-	flat  bool   // no repeats, no blocks, no conditions
-	block int    // bytes of a block of scores; 0: what caches hold
-	most  uint64 // units of a call, beyond which it is cut; 0: what devices run
+	flat bool   // no repeats, no conditions
+	most uint64 // units of a call, beyond which it is cut; 0: what devices run
 }
 
 // Compile builds a graph and turns it into a program: a WebAssembly module as package wasm defines it. Parameters and
@@ -131,7 +130,7 @@ func compileGraph(g *ir.Graph, spec Spec) (*assembled, error) {
 		}
 		roles[i] = p
 	}
-	cfg := plan.Config{Becomes: make([]int, len(g.Outputs)), NF4: make([]bool, len(g.Params)), Stop: spec.Stop, Flat: spec.flat, Block: spec.block}
+	cfg := plan.Config{Becomes: make([]int, len(g.Outputs)), NF4: make([]bool, len(g.Params)), Stop: spec.Stop, Flat: spec.flat}
 	replaced := map[int]bool{}
 	for i, o := range spec.Outputs {
 		cfg.Becomes[i] = -1

@@ -40,9 +40,3 @@ func Cutting(s Spec, most uint64) Spec {
 	s.most = most
 	return s
 }
-
-// Blocking is a specification whose attention hands on so many bytes of scores at a time.
-func Blocking(s Spec, bytes int) Spec {
-	s.block = bytes
-	return s
-}

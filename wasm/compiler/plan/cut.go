@@ -46,24 +46,19 @@ func (l *Loop) cut(n int) (parts []Stage) {
 		least = leastVectors
 	}
 	spans(l.Sizes[axis], n, least, func(from, count int) {
-		parts = append(parts, l.part(axis, from, count))
+		p := &Loop{Sizes: slices.Clone(l.Sizes), Kept: l.Kept, Leaves: slices.Clone(l.Leaves), Outs: slices.Clone(l.Outs), Reduce: l.Reduce}
+		p.Sizes[axis] = count
+		for i := range p.Leaves {
+			p.Leaves[i].Off += from * p.Leaves[i].Strides[axis] * p.Leaves[i].DType.Size()
+		}
+		moved := map[*Value]*Value{}
+		for i := range p.Outs {
+			p.Outs[i].Off += from * p.Outs[i].Strides[axis] * p.Outs[i].DType.Size()
+			p.Outs[i].Value = p.Outs[i].Value.moved(axis, from, moved)
+		}
+		parts = append(parts, p)
 	})
 	return parts
-}
-
-// part is a loop over some steps of an axis of its results.
-func (l *Loop) part(axis, from, count int) *Loop {
-	p := &Loop{Sizes: slices.Clone(l.Sizes), Kept: l.Kept, Leaves: slices.Clone(l.Leaves), Outs: slices.Clone(l.Outs), Reduce: l.Reduce}
-	p.Sizes[axis] = count
-	for i := range p.Leaves {
-		p.Leaves[i].Off += from * p.Leaves[i].Strides[axis] * p.Leaves[i].DType.Size()
-	}
-	moved := map[*Value]*Value{}
-	for i := range p.Outs {
-		p.Outs[i].Off += from * p.Outs[i].Strides[axis] * p.Outs[i].DType.Size()
-		p.Outs[i].Value = p.Outs[i].Value.moved(axis, from, moved)
-	}
-	return p
 }
 
 // moved is the value as a loop sees it that begins with step from of an axis. Values that are shared stay shared.

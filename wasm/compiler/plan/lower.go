@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -142,7 +141,6 @@ func (l *lowering) run() (*Plan, error) {
 	}
 	l.plan.forget()
 	if !l.cfg.Flat {
-		l.plan.block(l.under, cmp.Or(l.cfg.Block, blockBytes))
 		l.plan.reuse(l.under)
 	}
 	l.plan.condition(l.under, l.bufs)

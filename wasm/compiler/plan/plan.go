@@ -132,10 +132,8 @@ type Config struct {
 	Becomes []int
 	// NF4 marks the parameters that stand in memory as 4-bit codes.
 	NF4 []bool
-	// Flat finds no repeats, no blocks and no conditions: the plain twin of a plan that does.
+	// Flat finds no repeats and no conditions: the plain twin of a plan that does.
 	Flat bool
-	// Block is how many bytes of a product's result stages may pass on at a time, see block; 0: as many as caches hold.
-	Block int
 	// Stop is asked before each node and each output; an error of it ends the planning. Nil never does.
 	Stop func() error
 }

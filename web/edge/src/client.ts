@@ -15,7 +15,7 @@ export interface Preview {
   labels: LabelCount[];
   /** Rows are the first of the file; of pictures one of each label. */
   rows: Row[];
-  /** Groups is how many users or providers the source names; 0 where it names none. */
+  /** Groups is how many users or providers the source names; 0 if it names none. */
   groups: number;
   /**
    * Shortest and Longest are the recordings that last the least and the most; left out of
@@ -33,7 +33,7 @@ export interface LabelCount {
 
 /** Row is an example to look at. */
 export interface Row {
-  /** Label is the answer of a question; empty for words, and where there is none. */
+  /** Label is the answer of a question; empty for words, and if there is none. */
   label: string;
   /** Text is cut: a question stands before its document, a label behind its word. */
   text: string;

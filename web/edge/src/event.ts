@@ -1,6 +1,6 @@
 // Generated from the Go structs by make generate. Not to be edited.
 
-/** An Event is one line of progress. */
+/** An Event reports progress. */
 export interface Event {
   state: State;
   /** its number, which counts abandoned ones, too */
@@ -18,16 +18,16 @@ export interface Event {
   /** bytes of messages and blobs received so far */
   down: number;
   /**
-   * Peers is what the log of enrolled keys proves of the shard; nil: it is not known yet, or
-   * the job has no log.
+   * Peers is what the log of enrolled keys proves about the shard; nil if it is not known yet, or
+   * if the job has no log.
    */
   peers?: Peers;
-  /** Limits are what of the owner's policy a refused round was outside of. */
+  /** Limits are the owner's limits that a refused round exceeds. */
   limits?: PolicyError[];
 }
 
 /**
- * A State is where a device stands, as shown to its owner.
+ * A State is what a device is doing, as shown to its owner.
  *
  * - `preparing`: fetching the base, reading local data
  * - `waiting`: for the next round
@@ -57,7 +57,7 @@ export type State =
   | "backoff"
   | "finished";
 
-/** Peers is what the log of enrolled keys proves of a shard. */
+/** Peers is what the log of enrolled keys proves about a shard. */
 export interface Peers {
   /** in the shard, this one included; all stand in the log */
   devices: number;
@@ -66,24 +66,21 @@ export interface Peers {
   /** when the last of the others was enrolled, seconds since 1970 */
   newest: number;
   /**
-   * Later are those that this device had been shown the log without more than an hour after
-   * they are said to have been enrolled. (A head is that of a round's draw: who enrols
-   * meanwhile is in the next.)
+   * Later counts the devices that are missing from a head of the log that this device was shown
+   * more than an hour after they are said to have been enrolled. (A head is that of a round's
+   * draw: whoever enrols meanwhile is in the next one.)
    */
   later?: number;
   /** in the log */
   keys: number;
   /**
-   * Groups is how many the round's devices were dealt into by their own keys, the shard
-   * being of one of them; 0: its coordinator chose who is in it.
+   * Groups is the number of groups into which the round's devices were dealt by their own keys,
+   * the shard being one of them; 0: the coordinator chose who is in it.
    */
   groups?: number;
 }
 
-/**
- * A PolicyError is one thing that a job or a plan asks for beyond the owner's
- * limit.
- */
+/** A PolicyError is one limit of the owner's policy that a job or a plan exceeds. */
 export interface PolicyError {
   /** of the policy file; the flag is the same with dashes */
   key: string;
