@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	jobs "github.com/starling-fl/starling/job"
@@ -82,6 +83,14 @@ func TestFeaturesAreKept(t *testing.T) {
 						if !slices.Equal(got, want) {
 							t.Fatalf("round %d: other bits where features are kept", round)
 						}
+						// The instance is used again: it must not take the last one's features for its own.
+						if k.Features = nil; round == 2 {
+							again, err := p.Train(t.Context(), k)
+							ok(t, err)
+							if !slices.Equal(again, want) {
+								t.Fatal("other bits without features after a round with them")
+							}
+						}
 						if arithmetic == jobs.Exact {
 							s := nn.StepSpec{Config: base.Config, Method: k.Layout.Method, Classes: 2, Rank: k.Rank, Spec: k.Spec, Sequence: 3}
 							k.Program = compile(t, s, false)
@@ -141,9 +150,41 @@ func TestHostileFeatures(t *testing.T) {
 			t.Errorf("features %v of four rows", shape)
 		}
 	}
+	m.State[i].Shape = []int{4, maxFeatures / 2}
+	if err := checkProgram(&m, k, 4, base); err == nil || !strings.Contains(err.Error(), "at most") {
+		t.Errorf("features without a bound: %v", err)
+	}
+	// A text's program has none: no recording would go by a name.
+	deaf := k
+	deaf.Columns = slices.DeleteFunc(slices.Clone(k.Columns), func(c task.Column) bool { return c.Name == task.Samples })
+	m.State[i].Shape = []int{4, 3, 8}
+	if err := checkProgram(&m, deaf, 4, base); err == nil || !strings.Contains(err.Error(), "recordings") {
+		t.Errorf("features of what is not heard: %v", err)
+	}
+	trainer.NewFeatures(100).Keep(trainer.Maker{}, nil, make([]float32, 4))
 	m.State = slices.Delete(m.State, i, i+1)
 	if err := checkProgram(&m, k, 4, base); err == nil {
 		t.Error("an input that says whether features are kept, and none are")
+	}
+}
+
+// A quote is of a step that computes all that a first step does.
+func TestQuoteHears(t *testing.T) {
+	base := hears(t, "layer")
+	k := listening(t, base, 1, 0, jobs.Exact)
+	b := &loaded{}
+	var err error
+	b.program, err = wasm.Load(t.Context(), k.Program, wasm.Config{})
+	ok(t, err)
+	b.instance, err = b.program.NewInstance(t.Context())
+	ok(t, err)
+	defer b.close()
+	ok(t, b.madeUp(b.program.Manifest()))
+	ok(t, b.instance.Step(t.Context()))
+	made := make([]float32, 4*3*8)
+	ok(t, b.instance.ReadFloat32(stateFeatures, made))
+	if !slices.ContainsFunc(made, func(x float32) bool { return x != 0 }) {
+		t.Error("made-up recordings are not heard")
 	}
 }
 

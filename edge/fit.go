@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm"
 )
 
@@ -41,7 +42,7 @@ func checkProgram(m *wasm.Manifest, t Task, rows int, base *model.Base) error {
 		want[c.Name] = wasm.Tensor{DType: wasm.DType(c.Type), Shape: append([]int{rows}, c.Shape...)}
 		needed = append(needed, c.Name)
 	}
-	keeps, err := keepsFeatures(m, rows)
+	keeps, err := keepsFeatures(m, t, rows)
 	if err != nil {
 		return err
 	}
@@ -84,10 +85,20 @@ func microBatch(m *wasm.Manifest, t Task) int {
 	return t.Batch
 }
 
-// keepsFeatures tells whether a program takes what it made of a recording before.
-func keepsFeatures(m *wasm.Manifest, rows int) (bool, error) {
+// maxFeatures bounds the values of a batch's features, of which a device holds a copy beside the
+// program's memory: 64 MiB.
+const maxFeatures = 1 << 24
+
+// keepsFeatures reports whether a program takes what it made of a recording before.
+func keepsFeatures(m *wasm.Manifest, t Task, rows int) (bool, error) {
 	for _, s := range m.State {
 		if s.Name == stateFeatures {
+			if !slices.ContainsFunc(t.Columns, func(c task.Column) bool { return c.Name == task.Samples }) {
+				return false, fmt.Errorf("%w: state %s, and the task has no recordings", ErrMisfit, s.Name)
+			}
+			if elements(s.Shape) > maxFeatures {
+				return false, fmt.Errorf("%w: state %s has %d values, at most %d", ErrMisfit, s.Name, elements(s.Shape), maxFeatures)
+			}
 			if s.DType != wasm.Float32 || len(s.Shape) == 0 || s.Shape[0] != rows {
 				return false, fmt.Errorf("%w: state %s is %s%v, f32[%d ...] expected", ErrMisfit, s.Name, s.DType, s.Shape, rows)
 			}

@@ -253,8 +253,11 @@ func (b *loaded) piece(ctx context.Context, t Task, batch Batch) error {
 	if err := b.write(batch); err != nil {
 		return err
 	}
-	if b.features == nil || t.Features == nil {
-		return b.instance.Step(ctx) // its input is 0
+	if b.features == nil {
+		return b.instance.Step(ctx)
+	}
+	if t.Features == nil { // an instance that is used again has what its last step was told
+		return errors.Join(b.instance.WriteFloat32(inputKept, []float32{0}), b.instance.Step(ctx))
 	}
 	by, names, kept := trainer.Maker{Base: b.base, Fused: b.program.Manifest().Fused}, trainer.Recordings(batch), float32(0)
 	if t.Features.Take(by, names, b.features) {

@@ -70,7 +70,7 @@ func (f *Features) Take(by Maker, names [][sha256.Size]byte, into []float32) boo
 
 // Keep takes over the features of recordings, all of one length. Those of another maker go.
 func (f *Features) Keep(by Maker, names [][sha256.Size]byte, made []float32) {
-	if f == nil {
+	if f == nil || len(names) == 0 {
 		return
 	}
 	f.mu.Lock()

@@ -64,7 +64,7 @@ func newAsset(name string, read func() ([]byte, error)) *asset {
 	a := &asset{kind: contentType(plain), forever: strings.HasPrefix(plain, "assets/"), served: map[string]func() ([]byte, error){"": read}}
 	if packed {
 		a.served["br"] = read
-		a.served[""] = func() ([]byte, error) { return expanded(read) }
+		a.served[""] = sync.OnceValues(func() ([]byte, error) { return expanded(read) })
 		a.served["gzip"] = sync.OnceValues(func() ([]byte, error) { return gzipped(a.served[""]) })
 	}
 	a.tag = sync.OnceValues(func() (string, error) {

@@ -41,7 +41,7 @@ func TestHostileMessages(t *testing.T) {
 		"said twice":            {[][]byte{message(kindData, 0, began(1)), message(kindData, 0, began(1))}, errLost},
 		"a number too high":     {[][]byte{message(kindData, 1<<64-1)}, errLost},
 		"read and not sent":     {[][]byte{message(kindRead, 11)}, errWrong},
-		"read less":             {[][]byte{message(kindRead, 5), message(kindRead, 4)}, errWrong},
+		"read less":             {[][]byte{message(kindRead, 5), message(kindRead, 4)}, nil},
 		"read, with more":       {[][]byte{message(kindRead, 5, []byte("x"))}, errWrong},
 		"the end":               {[][]byte{message(kindEnd, 0)}, errEnded},
 		"half a frame":          {[][]byte{message(kindData, 0, began(1)[:12])}, errWrong},
