@@ -65,66 +65,64 @@ func listening(t *testing.T, base *model.Base, rank, micro int, arithmetic strin
 // What convolutions make of a recording is computed once and given from then on, at every rank, in another place of a
 // batch and in a later round: the bits are those of a step that computes it each time, and of one that cannot be given it.
 func TestFeaturesAreKept(t *testing.T) {
-	for _, norm := range []string{"group", "layer"} {
+	for norm, micro := range map[string]int{"group": 0, "layer": 2} {
 		base := hears(t, norm)
 		for _, arithmetic := range []string{jobs.Exact, jobs.Fused} {
-			for _, micro := range []int{0, 2} {
-				t.Run(fmt.Sprint(norm, " ", arithmetic, " ", micro), func(t *testing.T) {
-					p := NewProgramTrainer(1)
-					defer p.Close()
-					features := trainer.NewFeatures(1 << 20)
-					for round := range 3 {
-						k := listening(t, base, 1+round%2, micro, arithmetic)
-						want, err := p.Train(t.Context(), k)
-						ok(t, err)
-						k.Features = features
-						got, err := p.Train(t.Context(), k)
-						ok(t, err)
-						if !slices.Equal(got, want) {
-							t.Fatalf("round %d: other bits where features are kept", round)
-						}
-						// The instance is used again: it must not take the last one's features for its own.
-						if k.Features = nil; round == 2 {
-							again, err := p.Train(t.Context(), k)
-							ok(t, err)
-							if !slices.Equal(again, want) {
-								t.Fatal("other bits without features after a round with them")
-							}
-						}
-						if arithmetic == jobs.Exact {
-							s := nn.StepSpec{Config: base.Config, Method: k.Layout.Method, Classes: 2, Rank: k.Rank, Spec: k.Spec, Sequence: 3}
-							k.Program = compile(t, s, false)
-							if plain, err := p.Train(t.Context(), k); err != nil || !slices.Equal(plain, want) {
-								t.Fatalf("round %d: other bits than a step that is given none: %v", round, err)
-							}
-						}
-					}
-					// They are what is trained on: others train something else.
-					k := listening(t, base, 2, micro, arithmetic)
+			t.Run(fmt.Sprint(norm, " ", arithmetic, " ", micro), func(t *testing.T) {
+				p := NewProgramTrainer(1)
+				defer p.Close()
+				features := trainer.NewFeatures(1 << 20)
+				for round := range 3 {
+					k := listening(t, base, 1+round%2, micro, arithmetic)
 					want, err := p.Train(t.Context(), k)
 					ok(t, err)
-					k.Features = trainer.NewFeatures(1 << 20)
-					for b := range k.Batches {
-						names := trainer.Recordings(b)
-						k.Features.Keep(trainer.Maker{Base: k.BaseSHA256, Fused: arithmetic == jobs.Fused}, names, make([]float32, len(names)*3*8))
+					k.Features = features
+					got, err := p.Train(t.Context(), k)
+					ok(t, err)
+					if !slices.Equal(got, want) {
+						t.Fatalf("round %d: other bits where features are kept", round)
 					}
-					if got, err := p.Train(t.Context(), k); err != nil || slices.Equal(got, want) {
-						t.Errorf("kept features are not used: %v", err)
-					}
-					// Nothing is kept where there is no room, and another maker's are not taken.
-					for _, f := range []*trainer.Features{trainer.NewFeatures(100), k.Features} {
-						other := listening(t, hears(t, map[string]string{"group": "layer", "layer": "group"}[norm]), 2, micro, arithmetic)
-						want, err := p.Train(t.Context(), other)
+					// The instance is used again: it must not take the last one's features for its own.
+					if k.Features = nil; round == 2 {
+						again, err := p.Train(t.Context(), k)
 						ok(t, err)
-						if other.Features = f; f != k.Features {
-							other.Features = trainer.NewFeatures(100)
-						}
-						if got, err := p.Train(t.Context(), other); err != nil || !slices.Equal(got, want) {
-							t.Errorf("other bits: %v", err)
+						if !slices.Equal(again, want) {
+							t.Fatal("other bits without features after a round with them")
 						}
 					}
-				})
-			}
+					if arithmetic == jobs.Exact {
+						s := nn.StepSpec{Config: base.Config, Method: k.Layout.Method, Classes: 2, Rank: k.Rank, Spec: k.Spec, Sequence: 3}
+						k.Program = compile(t, s, false)
+						if plain, err := p.Train(t.Context(), k); err != nil || !slices.Equal(plain, want) {
+							t.Fatalf("round %d: other bits than a step that is given none: %v", round, err)
+						}
+					}
+				}
+				// They are what is trained on: others train something else.
+				k := listening(t, base, 2, micro, arithmetic)
+				want, err := p.Train(t.Context(), k)
+				ok(t, err)
+				k.Features = trainer.NewFeatures(1 << 20)
+				for b := range k.Batches {
+					names := trainer.Recordings(b)
+					k.Features.Keep(trainer.Maker{Base: k.BaseSHA256, Fused: arithmetic == jobs.Fused}, names, make([]float32, len(names)*3*8))
+				}
+				if got, err := p.Train(t.Context(), k); err != nil || slices.Equal(got, want) {
+					t.Errorf("kept features are not used: %v", err)
+				}
+				// Nothing is kept where there is no room, and another maker's are not taken.
+				for _, f := range []*trainer.Features{trainer.NewFeatures(100), k.Features} {
+					other := listening(t, hears(t, map[string]string{"group": "layer", "layer": "group"}[norm]), 2, micro, arithmetic)
+					want, err := p.Train(t.Context(), other)
+					ok(t, err)
+					if other.Features = f; f != k.Features {
+						other.Features = trainer.NewFeatures(100)
+					}
+					if got, err := p.Train(t.Context(), other); err != nil || !slices.Equal(got, want) {
+						t.Errorf("other bits: %v", err)
+					}
+				}
+			})
 		}
 	}
 }
