@@ -40,11 +40,10 @@ decoded from words), in 479 MB (goal 1,100), exact 1.40 before that (goal 1.6); 
 2,800 of 3,195 (0.88, goal 1.0); 12 x 768 over 2 x 128 tokens 1,354 of 1,544 (0.88, goal 0.85); MiniLM's 770 of 857
 (0.90, goal 0.85); T5-small's 2,093 of 1,987 (1.05, goal 0.9). On two cores: Qwen 0.92, MiniLM 1.00, 12 x 768 0.91, T5
 1.08. SmolLM2 at batch 4 is missed most: 1.35 on one core, 1.40 on two (one turn of one step), since above 256 MiB of
-products each layer is computed again whole, in 701 MB where PyTorch's process takes 3.7 GB. **All of that, and the
-table, is from before attention worked in blocks.** Since then, at loads of 11 to 22, MiniLM's fused step took 721 ms,
-the program before 745 and PyTorch 781 in one run (0.92 and 0.95). Exact programs have 100 to 185 kB, Qwen's most (252 before its
-vocabulary's blocks were rounds of one code; goal 200); the step of 2 x 512 tokens asks for 850 MB (919 before, 1,641
-at first, goal half of that). A job of six devices over SmolLM2's shape ended its round with a coordinator of 329 MB
+products each layer is computed again whole, in 701 MB where PyTorch's process takes 3.7 GB. Exact
+programs have 93 to 183 kB, Qwen's most (252 before its vocabulary's blocks were rounds of one code; goal 200); the step
+of 2 x 512 tokens asks for 849 MiB (919 before, 1,641 at first, goal half of that). A job of six devices over SmolLM2's
+shape ended its round with a coordinator of 329 MB
 (goal 400; ` + "`ONLY=smollm2 sh lab/bench/bases/run.sh`" + `). Chromium took 2,690 ms of processor time for a step of
 128 tokens of SmolLM2's shape, exact, where the native program took 1,501: 1.79 (goal 2.5;
 ` + "`lab/bench/browser/step.mjs`" + ` of smollm2-full-b1-s128).`},
