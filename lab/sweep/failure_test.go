@@ -116,7 +116,7 @@ func TestDataThatDoNotFit(t *testing.T) {
 	kinds := map[string]func(*dataset.Example){
 		"texts": func(*dataset.Example) {},
 		"images": func(e *dataset.Example) {
-			e.Image = &dataset.Image{Width: 8, Height: 8, Channels: 1, Pixels: make([]float32, 64)}
+			e.Text, e.Image = "", &dataset.Image{Width: 8, Height: 8, Channels: 1, Pixels: make([]float32, 64)}
 		},
 		"words": func(e *dataset.Example) { e.Tags = []int{0} },
 	}
