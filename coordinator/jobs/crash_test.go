@@ -127,7 +127,8 @@ func TestARoundThatCannotBeChargedCounts(t *testing.T) {
 	var once sync.Once
 	p.train = func(context.Context, int, string) {
 		once.Do(func() {
-			db, err := sql.Open("sqlite", filepath.Join(dir, "jobs", "one", store.FileName))
+			// The coordinator writes to it at the same time.
+			db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "jobs", "one", store.FileName)+"?_pragma=busy_timeout(60000)")
 			ok(t, err)
 			_, err = db.Exec(`CREATE TRIGGER full BEFORE INSERT ON ledger BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`)
 			ok(t, errors.Join(err, db.Close()))
