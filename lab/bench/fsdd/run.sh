@@ -36,7 +36,7 @@ run() { # name, partition, flags
 	done
 }
 {
-	run "in one place, all values" central --population 2 --cohort 1 --sampling-rate 0.5 --rounds 6 --set training.steps=40 \
+	run "in one place, all values" central --population 2 --cohort 1 --sampling-rate 0.5 --rounds 16 --set training.steps=40 \
 		--set cohort.sampling=fixed --set shard.corrupt=0 --set privacy.none=true --set adapter.method=full \
 		--set training.learning_rate=0.001 --set training.head_learning_rate=0.001 --set training.end_factor=0.1 --set server.optimizer=fedavg
 	run "in one place, LoRA of rank 8" central --population 2 --cohort 1 --sampling-rate 0.5 --rounds 12 --set training.steps=40 \
