@@ -62,7 +62,7 @@ type Spec struct {
 	// Stop is asked now and then; an error of it ends the compilation, which may take seconds. Nil never does.
 	Stop func() error
 
-	flat bool   // no repeats, no conditions
+	flat bool   // no repeats, no conditions, no reuse
 	most uint64 // units of a call, beyond which it is cut; 0: what devices run
 }
 

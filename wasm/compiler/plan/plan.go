@@ -132,7 +132,7 @@ type Config struct {
 	Becomes []int
 	// NF4 marks the parameters that stand in memory as 4-bit codes.
 	NF4 []bool
-	// Flat finds no repeats and no conditions: the plain twin of a plan that does.
+	// Flat finds no repeats and no conditions, and lets no loop write over an operand: the plain twin of a plan that does.
 	Flat bool
 	// Stop is asked before each node and each output; an error of it ends the planning. Nil never does.
 	Stop func() error

@@ -13,16 +13,7 @@ func (p *Plan) reuse(under map[*ir.Node]*ir.Node) {
 	for _, b := range p.Arena {
 		arena[b] = true
 	}
-	lives := map[*Buffer]span{}
-	for i, s := range p.Stages {
-		for _, r := range refsOf(s) {
-			at, known := lives[r.Buf]
-			if !known {
-				at.first = i
-			}
-			lives[r.Buf] = span{at.first, i}
-		}
-	}
+	p.live()
 	into := map[*Buffer]*Buffer{}
 	for i, s := range p.Stages {
 		each(s, func(r *Ref) {
@@ -35,7 +26,7 @@ func (p *Plan) reuse(under map[*ir.Node]*ir.Node) {
 			continue
 		}
 		o := l.Outs[0]
-		if !arena[o.Buf] || lives[o.Buf].first != i || under[o.Buf.Node] != nil {
+		if !arena[o.Buf] || o.Buf.life.first != i || under[o.Buf.Node] != nil {
 			continue
 		}
 		for _, leaf := range l.Leaves {
@@ -46,10 +37,10 @@ func (p *Plan) reuse(under map[*ir.Node]*ir.Node) {
 					refs++
 				}
 			}
-			if refs == 1 && arena[b] && lives[b].last == i && under[b.Node] == nil && b.Bytes == o.Buf.Bytes && leaf.Off == o.Off &&
+			if refs == 1 && arena[b] && b.life.last == i && under[b.Node] == nil && b.Bytes == o.Buf.Bytes && leaf.Off == o.Off &&
 				leaf.DType.Size() == o.DType.Size() && slices.Equal(leaf.Strides, o.Strides) {
 				into[o.Buf] = b // for the stages behind this one
-				lives[b] = span{lives[b].first, lives[o.Buf].last}
+				b.life.last = o.Buf.life.last
 				l.Outs[0].Buf = b
 				break
 			}
