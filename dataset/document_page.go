@@ -58,17 +58,13 @@ func (s *sender) draw(p *page) *Image {
 		}
 	}
 	const block = PageSideDrawn / DocumentSide // of the logo, as in the raster
-	left := (DocumentSide - 9) * block
-	if s.right {
-		left = block
-	}
 	var colour [3]float32
 	for c := range colour {
 		colour[c] = float32(s.logo>>(8*c)&0xff) / 255 * 0.8
 	}
-	for i := range 32 * block * block {
-		if cell := i / (block * block); s.logo>>cell&1 == 1 {
-			dot(left+cell%8*block+i%block, cell/8*block+i/block%block, colour)
+	for x, y := range s.inked {
+		for i := range block * block {
+			dot(x*block+i%block, y*block+i/block, colour)
 		}
 	}
 	return m

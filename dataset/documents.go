@@ -293,6 +293,20 @@ func (s *sender) date(day, month, year int) []string {
 	return []string{strconv.Itoa(day), monthNames[month-1], strconv.Itoa(year)}
 }
 
+// inked yields where the logo has ink, of a page of DocumentSide squares each way: opposite to
+// the sender's name.
+func (s *sender) inked(yield func(x, y int) bool) {
+	left := DocumentSide - 9
+	if s.right {
+		left = 1
+	}
+	for i := range 32 {
+		if s.logo>>i&1 == 1 && !yield(left+i%8, i/8) {
+			return
+		}
+	}
+}
+
 // raster draws the page: words as grey bars, the logo, a provider's own, opposite to
 // its name.
 func (s *sender) raster(p *page) []float32 {
@@ -305,14 +319,8 @@ func (s *sender) raster(p *page) []float32 {
 			}
 		}
 	}
-	left := DocumentSide - 9
-	if s.right {
-		left = 1
-	}
-	for i := range 32 {
-		if s.logo>>i&1 == 1 {
-			pixels[i/8][left+i%8] = 1
-		}
+	for x, y := range s.inked {
+		pixels[y][x] = 1
 	}
 	out := make([]float32, 0, DocumentSide*DocumentSide)
 	for y := 0; y < DocumentSide; y += patchSide {
