@@ -51,8 +51,8 @@ coordinator/optimizer: job
 coordinator/natsaccess:
 coordinator/relay: coordinator/natsaccess secagg
 coordinator/round:
-coordinator/server: coordinator coordinator/internal/... coordinator/jobs coordinator/monitor coordinator/store dp evaluate/metric internal/durable
-    internal/qrcode internal/strict internal/wire log model
+coordinator/server: coordinator coordinator/internal/... coordinator/jobs coordinator/monitor coordinator/store dp evaluate/metric
+    internal/contentcoding internal/durable internal/qrcode internal/strict internal/wire log model
 coordinator/spans:
 coordinator/store: dp log
 dataset: audio
@@ -71,6 +71,7 @@ internal/command/operator: audit audit/membership audit/memorization coordinator
     internal/exposure internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim
     internal/spent internal/terminal internal/wire job model model/base/llama model/known program secagg wasm wasm/compiler
     web task
+internal/contentcoding:
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model
 evaluate/metric:
@@ -149,7 +150,7 @@ wasm: nf4 wasm/cost wasm/kernel
 wasm/compiler/...: nf4 wasm wasm/compiler/... wasm/cost
 wasm/cost:
 wasm/kernel: nf4
-web:
+web: internal/contentcoding
 web/client:
 web/typescript: coordinator coordinator/jobs coordinator/monitor coordinator/server coordinator/store dataset edge internal/palette web/client
 xla:

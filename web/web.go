@@ -10,7 +10,6 @@ package web
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"fmt"
@@ -24,6 +23,8 @@ import (
 	"sync"
 
 	"github.com/andybalholm/brotli"
+
+	"github.com/starling-fl/starling/internal/contentcoding"
 )
 
 //go:generate go run ./typescript
@@ -65,7 +66,13 @@ func newAsset(name string, read func() ([]byte, error)) *asset {
 	if packed {
 		a.served["br"] = read
 		a.served[""] = sync.OnceValues(func() ([]byte, error) { return expanded(read) })
-		a.served["gzip"] = sync.OnceValues(func() ([]byte, error) { return gzipped(a.served[""]) })
+		a.served["gzip"] = sync.OnceValues(func() ([]byte, error) {
+			b, err := read()
+			if err != nil {
+				return nil, err
+			}
+			return contentcoding.Gzip(brotli.NewReader(bytes.NewReader(b)))
+		})
 	}
 	a.tag = sync.OnceValues(func() (string, error) {
 		b, err := read()
@@ -148,23 +155,6 @@ func expanded(read func() ([]byte, error)) ([]byte, error) {
 	return b, nil
 }
 
-// gzipped packs a plain file.
-func gzipped(read func() ([]byte, error)) ([]byte, error) {
-	b, err := read()
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err == nil {
-		_, err = z.Write(b)
-	}
-	if err == nil {
-		err = z.Close()
-	}
-	return out.Bytes(), err
-}
-
 func serve(assets map[string]*asset, w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -237,26 +227,11 @@ func damaged(w http.ResponseWriter) {
 // choose picks the first encoding that the client takes, and what reads it.
 func (a *asset) choose(accepted string) (encoding string, read func() ([]byte, error)) {
 	for _, encoding := range encodings {
-		if read := a.served[encoding]; read != nil && takes(accepted, encoding) {
+		if read := a.served[encoding]; read != nil && contentcoding.Accepted(accepted, encoding) {
 			return encoding, read
 		}
 	}
 	return "", a.served[""]
-}
-
-// takes reports whether an Accept-Encoding header names the encoding, not with a
-// weight of zero.
-func takes(header, encoding string) bool {
-	for part := range strings.SplitSeq(header, ",") {
-		name, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
-		if !strings.EqualFold(strings.TrimSpace(name), encoding) {
-			continue
-		}
-		q, ok := strings.CutPrefix(strings.ReplaceAll(weight, " ", ""), "q=")
-		v, err := strconv.ParseFloat(q, 64)
-		return !ok || err != nil || v > 0
-	}
-	return false
 }
 
 // matches compares weakly, as RFC 9110 asks for If-None-Match.

@@ -2,16 +2,15 @@ package server
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/internal/contentcoding"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
@@ -42,7 +41,7 @@ func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request) {
 	content := io.NewSectionReader(data, 0, data.Size())
 	if part.Once() && data.Size() <= maxPacked {
 		h.Add("Vary", "Accept-Encoding")
-		if r.Method == http.MethodGet && r.Header.Get("Range") == "" && takesGzip(r.Header.Get("Accept-Encoding")) {
+		if r.Method == http.MethodGet && r.Header.Get("Range") == "" && contentcoding.Accepted(r.Header.Get("Accept-Encoding"), "gzip") {
 			if packed := s.packed([32]byte(raw), data); packed != nil {
 				h.Set("Content-Encoding", "gzip")
 				h.Set("ETag", fmt.Sprintf("%q", text+"-gzip"))
@@ -59,34 +58,15 @@ const maxPacked = 2 << 20
 
 // packed is a blob as gzip, made once; nil if a tenth of it would not be saved.
 // Only what is fetched once is packed: there are as many of those as the job has
-// ranks and hosts.
+// ranks and hosts. A native device asks for nothing of it: it hashes and resumes what is stored.
 func (s *Server) packed(name [32]byte, data coordinator.Blob) []byte {
 	if known, ok := s.gzipped.Load(name); ok {
 		return known.([]byte)
 	}
-	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err == nil {
-		_, err = io.Copy(z, io.NewSectionReader(data, 0, data.Size()))
-	}
-	var out []byte
-	if err == nil && z.Close() == nil && 10*int64(b.Len()) <= 9*data.Size() {
-		out = b.Bytes()
+	out, err := contentcoding.Gzip(io.NewSectionReader(data, 0, data.Size()))
+	if err != nil || 10*int64(len(out)) > 9*data.Size() {
+		out = nil
 	}
 	s.gzipped.Store(name, out)
 	return out
-}
-
-// takesGzip reports whether an Accept-Encoding header names gzip, not with a weight
-// of zero. A native device names nothing: it hashes and resumes what is stored.
-func takesGzip(header string) bool {
-	for part := range strings.SplitSeq(header, ",") {
-		name, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
-		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			q, ok := strings.CutPrefix(strings.ReplaceAll(weight, " ", ""), "q=")
-			v, err := strconv.ParseFloat(q, 64)
-			return !ok || err != nil || v > 0
-		}
-	}
-	return false
 }
