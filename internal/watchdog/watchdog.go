@@ -110,13 +110,13 @@ type waiting struct {
 	began  time.Time
 	seen   time.Time     // the last look
 	silent time.Duration // since something happened, as far as looks were taken
-	work   time.Duration // at the last look
+	work   time.Duration // at the last look; none before the first: most waits end without, and a look reads /proc
 	last   string
 }
 
 func newWait(sides []Side) *waiting {
 	now := time.Now()
-	return &waiting{sides: sides, tick: time.NewTicker(tick), began: now, seen: now, work: worked()}
+	return &waiting{sides: sides, tick: time.NewTicker(tick), began: now, seen: now}
 }
 
 // worked is the processor time that this process, and those that it started and that
