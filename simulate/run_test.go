@@ -103,49 +103,45 @@ func digest(t testing.TB, a *model.Adapter) [32]byte {
 // counts, and an adaptive clip norm and providers go the same way.
 func TestEqualToAFleetOverSockets(t *testing.T) {
 	for name, change := range map[string]func(*coordinator.Job){
-		"all":      func(*coordinator.Job) {},
-		"weighted": func(j *coordinator.Job) { j.Training.WeightCap, j.Training.MeanWeight = 3, 0.75 },
-		"adaptive": func(j *coordinator.Job) { j.Clipping.Adaptive = true },
+		"all": func(*coordinator.Job) {},
+		"weighted, averaged": func(j *coordinator.Job) {
+			j.Training.WeightCap, j.Training.MeanWeight = 3, 0.75
+			j.Server.Average = 3
+		},
+		"adaptive, fused": func(j *coordinator.Job) {
+			j.Clipping.Adaptive = true
+			if wasm.Fuses() {
+				j.Training.Arithmetic = job.Fused
+			}
+		},
 		"sampled": func(j *coordinator.Job) {
 			j.Cohort.SamplingRate = 0.9
 			j.Privacy.Delta = 1e-7
 			j.Shard.Size = 64 // a group that is full leaves nobody out
-		},
-		"devices": func(j *coordinator.Job) {
-			own(j, "devices", 0.5)
-			j.Clipping.Adaptive = true
 		},
 		"devices, sampled, dual": func(j *coordinator.Job) {
 			own(j, "devices", 0.5)
 			j.Training.Dual, j.Server.Optimizer = true, job.FedAvg
 			j.Cohort.SamplingRate, j.Privacy.Delta, j.Shard.Size = 0.9, 1e-7, 64
 		},
-		"fixed": func(j *coordinator.Job) {
+		"fixed, by rank": func(j *coordinator.Job) {
 			j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 0, 0
 			j.Cohort.Sampling, j.Cohort.Size = "fixed", 11
+			j.Adapter.Scale, j.Adapter.RankDistribution, j.Privacy.ClipByRank = "constant", "geometric", true
 		},
 		"silo, dual": func(j *coordinator.Job) {
 			own(j, "silo", 3)
 			j.Training.Dual, j.Server.Optimizer = true, job.FedAvg
 		},
-		"fused": func(j *coordinator.Job) {
-			if wasm.Fuses() { // elsewhere a case like "all"
-				j.Training.Arithmetic = job.Fused
-			}
-		},
-		"averaged": func(j *coordinator.Job) { j.Server.Average = 3 },
-		"falling, dual": func(j *coordinator.Job) {
+		"falling, dual, started": func(j *coordinator.Job) {
 			j.Training.EndFactor, j.Training.Dual, j.Server.Optimizer = 0.1, true, job.FedAvg
+			j.Adapter.Start = "elsewhere"
 		},
 		"held out": heldOut,
 		"held out, devices": func(j *coordinator.Job) {
 			own(j, "devices", 0.5)
 			j.Clipping.Adaptive = true
 			heldOut(j)
-		},
-		"started": func(j *coordinator.Job) { j.Adapter.Start = "elsewhere" },
-		"by rank": func(j *coordinator.Job) {
-			j.Adapter.Scale, j.Adapter.RankDistribution, j.Privacy.ClipByRank = "constant", "geometric", true
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
