@@ -3,10 +3,9 @@ package dataset
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // DocumentsVersion names what Documents and PublicDocuments make: it changes whenever
@@ -22,16 +21,43 @@ const (
 	DocumentPatches = (DocumentSide / patchSide) * (DocumentSide / patchSide)
 )
 
+// TrainSplit is the split whose providers [DocumentConfig.Seen] is about.
+const TrainSplit = "train"
+
+// RedSplit is the split that attacks ask about (Tito et al. 2023, section 3): one half is other documents of the training
+// split's providers, the other of the test split's.
+const RedSplit = "red"
+
+// DocumentSplits are the splits of Documents. All but the red one have providers of their own.
+func DocumentSplits() []string { return append(slices.Clone(splits), RedSplit) }
+
+const (
+	trainSplit = 0
+	testSplit  = 2
+	redSplit   = 4 // as a source's number; publicSplit is 3
+)
+
+// MaxSheets are the most pages of a document: each has a key of its own.
+const MaxSheets = keyTotal
+
 // DocumentConfig says which part of the endless set of documents to make.
 type DocumentConfig struct {
 	Seed      uint64
-	Split     string // "train", "validation" or "test": splits share no provider
+	Split     string // one of DocumentSplits
 	Clients   int    // how many clients; their names go to Example.User
-	PerClient int    // questions of each client, each about a document of its own
+	PerClient int    // documents of each client
 	Providers int    // who send documents to one client, 0 means 4; each to one client only
+	// Seen is the share of documents that providers of the training split sent, to whom the client of the same number is
+	// known there; 0..1. The red split's is a half.
+	Seen float64
 	// Identifiers gives each provider a tax number and a registration id, which half of its
 	// documents print, and some of their questions ask for. All else stays as it is.
 	Identifiers bool
+	// Sheets are the most pages of a document, 0 means 1. Each page is an example of its own, asked for what stands on it.
+	Sheets int
+	// Asked says how often each key is asked for where it can be, in proportions; nil: all alike, but identifiers less. A page
+	// that has none of its keys is not asked.
+	Asked map[string]int
 
 	// What a scanner makes of them. All else stays as it is.
 	Pages bool    // each with a picture of its page, of PageSideDrawn pixels, in place of the small raster
@@ -40,50 +66,133 @@ type DocumentConfig struct {
 	Unnamed bool
 }
 
-// Documents makes invoices as a scanner reads them, each with a question about it:
+// Documents makes invoices as a scanner reads them, each page with a question about it:
 // words in reading order with their boxes, a small raster or the page's picture with the
 // provider's logo, the answer as it stands there. A provider has a layout, a logo and wordings of its own,
 // of twenty of each key. The same configuration gives the same set, and a client's
 // documents do not depend on how many clients there are.
 func Documents(cfg DocumentConfig) (*Set, error) {
-	split := slices.Index(splits, cfg.Split)
-	if cfg.Providers == 0 {
-		cfg.Providers = 4
-	}
-	switch {
-	case split < 0:
-		return nil, fmt.Errorf("dataset: documents: split is %q, want one of %q", cfg.Split, splits)
-	case cfg.Clients < 1 || cfg.PerClient < 1 || cfg.Providers < 1:
-		return nil, fmt.Errorf("dataset: documents: clients %d, questions per client %d and providers %d must all be at least 1",
-			cfg.Clients, cfg.PerClient, cfg.Providers)
-	case !(cfg.Noise >= 0 && cfg.Noise <= 1):
-		return nil, fmt.Errorf("dataset: documents: noise is %v, want within 0..1", cfg.Noise)
-	case uint64(cfg.Clients) > maxProviders/uint64(cfg.Providers):
-		return nil, fmt.Errorf("dataset: documents: %d clients of %d providers are beyond the %d providers that can be named",
-			cfg.Clients, cfg.Providers, int64(maxProviders))
+	split, err := cfg.check()
+	if err != nil {
+		return nil, err
 	}
 	set := &Set{Name: "generated documents", Examples: make([]Example, 0, cfg.Clients*cfg.PerClient)}
 	for client := range cfg.Clients {
-		known := make([]*sender, cfg.Providers)
-		for k := range known {
-			known[k] = newSender(cfg.Seed, uint64(split), uint64(client*cfg.Providers+k))
-			known[k].unnamed, known[k].pages = cfg.Unnamed, cfg.Pages
-			if cfg.Identifiers {
-				known[k].identify(cfg.Seed, uint64(split), uint64(client*cfg.Providers+k))
-			}
+		from := len(set.Examples)
+		if set.Examples = cfg.client(set.Examples, split, client); len(set.Examples) == from {
+			return nil, fmt.Errorf("dataset: documents: none of client %d's %d documents has a key that is asked for: make more of them", client, cfg.PerClient)
 		}
-		rng := source(cfg.Seed, 0x17, uint64(split), uint64(client))
-		misread := source(cfg.Seed, 0x1b, uint64(split), uint64(client))
-		for range cfg.PerClient {
-			e := known[rng.IntN(len(known))].document(rng)
+	}
+	return set, nil
+}
+
+// check fills in what the configuration leaves open, and numbers its split.
+func (cfg *DocumentConfig) check() (split int, err error) {
+	split = slices.Index(DocumentSplits(), cfg.Split)
+	if cfg.Providers == 0 {
+		cfg.Providers = 4
+	}
+	if cfg.Sheets == 0 {
+		cfg.Sheets = 1
+	}
+	red := cfg.Split == RedSplit
+	bad := func(format string, args ...any) error { return fmt.Errorf("dataset: documents: "+format, args...) }
+	switch {
+	case split < 0:
+		return 0, bad("split is %q, want one of %q", cfg.Split, DocumentSplits())
+	case cfg.Clients < 1 || cfg.PerClient < 1 || cfg.Providers < 1:
+		return 0, bad("clients %d, documents per client %d and providers %d must all be at least 1", cfg.Clients, cfg.PerClient, cfg.Providers)
+	case !(cfg.Noise >= 0 && cfg.Noise <= 1):
+		return 0, bad("noise is %v, want within 0..1", cfg.Noise)
+	case !(cfg.Seen >= 0 && cfg.Seen <= 1):
+		return 0, bad("the share of seen providers is %v, want within 0..1", cfg.Seen)
+	case cfg.Seen > 0 && (red || split == trainSplit):
+		return 0, bad("the share of seen providers is %v: the training split's are all seen, the red split's by half", cfg.Seen)
+	case cfg.Sheets < 1 || cfg.Sheets > MaxSheets:
+		return 0, bad("%d pages of a document, want 1 to %d", cfg.Sheets, MaxSheets)
+	case uint64(cfg.Clients) > maxProviders/uint64(cfg.Providers):
+		return 0, bad("%d clients of %d providers are beyond the %d providers that can be named", cfg.Clients, cfg.Providers, int64(maxProviders))
+	}
+	for _, key := range slices.Sorted(maps.Keys(cfg.Asked)) {
+		known := slices.ContainsFunc(documentKeys, func(k documentKey) bool { return k.key == key }) ||
+			cfg.Identifiers && slices.ContainsFunc(identifierKeys, func(k documentKey) bool { return k.key == key })
+		if n := cfg.Asked[key]; !known || n < 0 || n > maxAsked {
+			return 0, bad("%d in proportion for the key %.40q, want 0 to %d for keys of documents, with identifiers theirs too", n, key, maxAsked)
+		}
+	}
+	if red {
+		cfg.Seen, split = 0.5, redSplit
+	}
+	return split, nil
+}
+
+// maxAsked keeps sums of proportions far from overflow.
+const maxAsked = 1 << 20
+
+// client appends a client's documents.
+func (cfg DocumentConfig) client(to []Example, split, client int) []Example {
+	own := min(split, testSplit) // whose providers it has
+	senders := cfg.senders(own, split, client)
+	var seen []*sender
+	if cfg.Seen > 0 {
+		seen = cfg.senders(trainSplit, split, client)
+	}
+	rng := source(cfg.Seed, 0x17, uint64(split), uint64(client))
+	misread := source(cfg.Seed, 0x1b, uint64(split), uint64(client))
+	for i := range cfg.PerClient {
+		from := senders
+		if int(float64(i+1)*cfg.Seen) > int(float64(i)*cfg.Seen) {
+			from = seen
+		}
+		s, sheets := from[rng.IntN(len(from))], 1
+		if cfg.Sheets > 1 {
+			sheets += rng.IntN(cfg.Sheets)
+		}
+		for _, e := range s.document(rng, sheets) {
 			if cfg.Noise > 0 {
 				e.misread(misread, cfg.Noise)
 			}
 			e.User = fmt.Sprintf("%s-%d", cfg.Split, client)
-			set.Examples = append(set.Examples, e)
+			to = append(to, e)
 		}
 	}
-	return set, nil
+	return to
+}
+
+// senders are who send a client the documents of a split, of whom another split may tell, too.
+func (cfg DocumentConfig) senders(of, split, client int) []*sender {
+	known := make([]*sender, cfg.Providers)
+	for k := range known {
+		n := uint64(client*cfg.Providers + k)
+		s := newSender(cfg.Seed, uint64(of), n)
+		s.unnamed, s.pages, s.asked = cfg.Unnamed, cfg.Pages, cfg.Asked
+		if cfg.Identifiers {
+			if s.identify(cfg.Seed, uint64(of), n); of != split {
+				s.printing = source(cfg.Seed, 0x1c, uint64(of), n, uint64(split))
+			}
+		}
+		known[k] = s
+	}
+	return known
+}
+
+// SeenProviders are the keys of the training split's providers among those of a set that this
+// configuration makes, in order: whom an audit of a model that was trained on that split calls members.
+func (cfg DocumentConfig) SeenProviders(set *Set) (seen []string) {
+	if _, err := cfg.check(); err != nil {
+		return nil
+	}
+	asked := map[string]bool{}
+	for _, e := range set.Examples {
+		asked[e.Provider] = true
+	}
+	for n := range cfg.Clients * cfg.Providers {
+		if key := properName(4*uint64(n) + trainSplit); asked[key] {
+			seen = append(seen, key)
+		}
+	}
+	slices.Sort(seen)
+	return seen
 }
 
 // PublicDocuments is an endless sequence of documents of public providers, none of
@@ -94,7 +203,7 @@ func PublicDocuments(seed uint64) iter.Seq[Example] {
 		for i := uint64(0); ; i++ {
 			s := newSender(seed, publicSplit, i)
 			for range 2 {
-				if !yield(s.document(rng)) {
+				if !yield(s.document(rng, 1)[0]) {
 					return
 				}
 			}
@@ -102,233 +211,15 @@ func PublicDocuments(seed uint64) iter.Seq[Example] {
 	}
 }
 
-// sender is a provider of documents: what stays the same from one to the next.
-type sender struct {
-	key    string
-	name   []string
-	labels []string // by key: what stands before its value
-	goods  []string
-	order  []int // of the keys down the page
-
-	left, value int // columns of labels and values
-	below       bool
-	right       bool // the head stands at the right
-	currency    string
-	decimal     string
-	prefix      string // of numbers
-	dateStyle   int
-	logo        uint32
-
-	pages, unnamed bool // see DocumentConfig
-
-	identifiers [][2]string // label and value of each of identifierKeys; nil: none
-	printing    *rand.Rand  // which documents have them
-}
-
-func newSender(seed, split, n uint64) *sender {
-	rng := source(seed, 0x19, split, n)
-	t := trades[rng.IntN(len(trades))]
-	s := &sender{
-		key: properName(4*n + split), labels: make([]string, len(documentKeys)), order: rng.Perm(len(documentKeys) - 1),
-		left: 40 + 20*rng.IntN(10), below: rng.IntN(4) == 0, right: rng.IntN(2) == 0,
-		currency: pick(rng, []string{"EUR", "USD", "GBP", "$", "CHF"}), decimal: pick(rng, []string{".", ","}),
-		prefix: pick(rng, []string{"", "INV-", "R", "#", "A/"}), dateStyle: rng.IntN(4), logo: rng.Uint32(),
-		goods: choose(rng, t.goods[:publicGoods], 3),
+// weighted draws one of some keys by their proportions; -1 where all have none.
+func weighted(rng *rand.Rand, of []documentKey, asked map[string]int) int {
+	sum := 0
+	for _, k := range of {
+		sum += asked[k.key]
 	}
-	s.value = s.left + 240 + 20*rng.IntN(8)
-	s.name = []string{title(s.key), title(pick(rng, t.suffix)), pick(rng, []string{"Ltd", "GmbH", "Inc", "SA", "LLC"})}
-	for k, key := range documentKeys {
-		of := key.labels
-		if split == publicSplit {
-			of = of[:len(of)/2]
-		}
-		s.labels[k] = pick(rng, of)
+	if sum == 0 {
+		return -1
 	}
-	return s
-}
-
-// identify gives the sender its numbers, from a source of their own.
-func (s *sender) identify(seed, split, n uint64) {
-	s.printing = source(seed, 0x1a, split, n)
-	for k, key := range identifierKeys {
-		value := fmt.Sprintf("%02d-%07d", 10+s.printing.IntN(90), s.printing.IntN(10_000_000))
-		if k > 0 {
-			value = fmt.Sprintf("%s%06d", pick(s.printing, []string{"HR", "RC", "CN", "B"}), s.printing.IntN(1_000_000))
-		}
-		s.identifiers = append(s.identifiers, [2]string{pick(s.printing, key.labels), value})
-	}
-}
-
-func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
-
-// Sizes of a page's type, in thousandths of it.
-const (
-	letterWidth = 14
-	lineHeight  = 44
-	wordGap     = 12
-)
-
-// page is a document under construction.
-type page struct {
-	words []string
-	boxes [][4]uint16
-}
-
-// write puts words in a line.
-func (p *page) write(x, y int, words ...string) {
-	for _, w := range words {
-		end := x + letterWidth*len(w)
-		p.words = append(p.words, w)
-		p.boxes = append(p.boxes, [4]uint16{uint16(min(x, 1000)), uint16(min(y, 1000)), uint16(min(end, 1000)), uint16(min(y+lineHeight*3/4, 1000))})
-		x = end + wordGap
-	}
-}
-
-// document writes one, and asks something about it.
-func (s *sender) document(rng *rand.Rand) Example {
-	values := make([][]string, len(documentKeys))
-	day, month, year := 1+rng.IntN(28), 1+rng.IntN(12), 2019+rng.IntN(8)
-	amount := 100 + rng.IntN(99900)
-	values[keyNumber] = []string{s.prefix + strconv.Itoa(1000+rng.IntN(99000))}
-	values[keyDate] = s.date(day, month, year)
-	values[keyDue] = s.date(1+rng.IntN(28), month%12+1, year+month/12)
-	values[keyCustomer] = []string{title(properName(rng.Uint64N(8000))), title(properName(rng.Uint64N(8000)))}
-	values[keyTotal] = []string{s.currency, s.money(amount)}
-	values[keySender] = s.name
-
-	var p page
-	head := 40
-	if s.right {
-		head = 480
-	}
-	if !s.unnamed {
-		p.write(head, 40, s.name...)
-	}
-	y := 150
-	for _, k := range s.order {
-		if k == keyTotal {
-			continue
-		}
-		y = s.pair(&p, k, values[k], y)
-	}
-	rest := amount
-	for range 1 + rng.IntN(2) {
-		part := 1 + rng.IntN(rest)
-		rest = max(1, rest-part)
-		p.write(s.left, y, strings.Fields(pick(rng, s.goods))...)
-		p.write(760, y, s.money(part))
-		y += lineHeight
-	}
-	y = s.pair(&p, keyTotal, values[keyTotal], y+lineHeight/2)
-
-	k := rng.IntN(len(documentKeys))
-	key, answer := documentKeys[k], strings.Join(values[k], " ")
-	question := fmt.Sprintf(pick(rng, questionForms), pick(rng, key.asked))
-	if s.identifiers != nil && s.printing.IntN(2) == 0 {
-		for i, id := range s.identifiers {
-			p.write(s.left, y+lineHeight*(i+1), append(strings.Fields(id[0]), id[1])...)
-		}
-		if i := s.printing.IntN(4 * len(s.identifiers)); i < len(s.identifiers) {
-			key, answer = identifierKeys[i], s.identifiers[i][1]
-			question = fmt.Sprintf(pick(s.printing, questionForms), pick(s.printing, key.asked))
-		}
-	}
-	e := Example{Text: strings.Join(p.words, " "), Words: p.words, Boxes: p.boxes, Provider: s.key,
-		Question: question, Key: key.key, Answers: []string{answer}}
-	if s.pages {
-		e.Image = s.picture(&p)
-	} else {
-		e.Pixels = s.raster(&p)
-	}
-	return e
-}
-
-// alike are letters and digits that scanners take for each other, two by two.
-const alike = "0O1lI15S8B2Z6GrnceuvmnhbQOg9"
-
-// misread reads a share of the words' letters and digits as others, those that look alike where there are some.
-func (e *Example) misread(rng *rand.Rand, share float64) {
-	words := slices.Clone(e.Words) // the picture keeps what is printed
-	for i, w := range words {
-		read := []byte(w)
-		for k, c := range read {
-			if letter := c|0x20 >= 'a' && c|0x20 <= 'z'; !letter && (c < '0' || c > '9') || rng.Float64() >= share {
-				continue
-			}
-			if at := strings.IndexByte(alike, c); at >= 0 {
-				read[k] = alike[at^1]
-			} else {
-				read[k] = byte('a' + rng.IntN(26))
-			}
-		}
-		words[i] = string(read)
-	}
-	e.Words, e.Text = words, strings.Join(words, " ")
-}
-
-// pair writes a key with its value, beside it or below, and returns the next line.
-func (s *sender) pair(p *page, k int, value []string, y int) int {
-	p.write(s.left, y, strings.Fields(s.labels[k])...)
-	if s.below {
-		p.write(s.left, y+lineHeight, value...)
-		return y + 2*lineHeight
-	}
-	p.write(s.value, y, value...)
-	return y + lineHeight
-}
-
-func (s *sender) money(cents int) string {
-	return fmt.Sprintf("%d%s%02d", cents/100, s.decimal, cents%100)
-}
-
-func (s *sender) date(day, month, year int) []string {
-	switch s.dateStyle {
-	case 0:
-		return []string{fmt.Sprintf("%02d.%02d.%d", day, month, year)}
-	case 1:
-		return []string{fmt.Sprintf("%d-%02d-%02d", year, month, day)}
-	case 2:
-		return []string{fmt.Sprintf("%02d/%02d/%d", month, day, year)}
-	}
-	return []string{strconv.Itoa(day), monthNames[month-1], strconv.Itoa(year)}
-}
-
-// inked yields where the logo has ink, of a page of DocumentSide squares each way: opposite to
-// the sender's name.
-func (s *sender) inked(yield func(x, y int) bool) {
-	left := DocumentSide - 9
-	if s.right {
-		left = 1
-	}
-	for i := range 32 {
-		if s.logo>>i&1 == 1 && !yield(left+i%8, i/8) {
-			return
-		}
-	}
-}
-
-// raster draws the page: words as grey bars, the logo, a provider's own, opposite to
-// its name.
-func (s *sender) raster(p *page) []float32 {
-	var pixels [DocumentSide][DocumentSide]float32
-	at := func(x uint16) int { return min(DocumentSide-1, int(x)*DocumentSide/1000) }
-	for _, b := range p.boxes {
-		for y := at(b[1]); y <= at(b[3]); y++ {
-			for x := at(b[0]); x <= at(b[2]); x++ {
-				pixels[y][x] = 0.5
-			}
-		}
-	}
-	for x, y := range s.inked {
-		pixels[y][x] = 1
-	}
-	out := make([]float32, 0, DocumentSide*DocumentSide)
-	for y := 0; y < DocumentSide; y += patchSide {
-		for x := 0; x < DocumentSide; x += patchSide {
-			for row := range patchSide {
-				out = append(out, pixels[y+row][x:x+patchSide]...)
-			}
-		}
-	}
-	return out
+	at := rng.IntN(sum)
+	return slices.IndexFunc(of, func(k documentKey) bool { at -= asked[k.key]; return at < 0 })
 }

@@ -95,7 +95,7 @@ func (cfg InvoiceConfig) client(to []Example, split, providers, client int) []Ex
 	return to
 }
 
-var splits = []string{"train", "validation", "test"}
+var splits = []string{TrainSplit, "validation", "test"}
 
 // publicSplit is the split of the providers that the public corpus uses.
 const publicSplit = 3

@@ -1,9 +1,15 @@
 package operator
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +23,15 @@ type invoicesReport struct {
 	Examples  int      `json:"examples"`
 	Labels    []string `json:"labels"`
 	Generator string   `json:"generator"`
+	// Of questions: how often each key is asked for, and how many providers the training split knows and does not.
+	Asked     map[string]int `json:"asked,omitempty"`
+	Providers *met           `json:"providers,omitempty"`
+	Members   string         `json:"members,omitempty"` // the file that names the known ones
+}
+
+type met struct {
+	Seen   int `json:"seen"`
+	Unseen int `json:"unseen"`
 }
 
 func newInvoicesCmd(a *command.App) *cobra.Command {
@@ -35,7 +50,7 @@ answer, for task answer and the embedded base for documents; with --pages beside
 pictures of their pages, for a base that looks at them.`,
 		Example: "  starling invoices --out data --clients 4\n  starling invoices --out data --split test --clients 40 --per-client 8",
 		Args:    command.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
 				return command.Usagef("--out is required: the folder to write to")
 			}
@@ -44,19 +59,21 @@ pictures of their pages, for a base that looks at them.`,
 				d.Seed, d.Split, d.Clients, d.PerClient, d.Providers = cfg.Seed, cfg.Split, cfg.Clients, cfg.PerClient, cfg.Providers
 				return writeQuestions(a, *d, out)
 			}
-			if documents != (dataset.DocumentConfig{}) {
-				return command.Usagef("--identifiers, --pages, --ocr-noise and --unnamed need --questions: texts with labels have none")
+			for _, name := range ofQuestions {
+				if cmd.Flags().Changed(name) {
+					return command.Usagef("--%s needs --questions: it is about documents, not about texts with labels", name)
+				}
 			}
 			set, err := dataset.Invoices(cfg)
 			if err != nil {
 				return command.Usage(err)
 			}
-			return writeInvoices(a, set, cfg.PerClient, dataset.GeneratorVersion, out)
+			return writeInvoices(a, set, invoicesReport{Generator: dataset.GeneratorVersion}, out)
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "folder for the files")
 	cmd.Flags().Uint64Var(&cfg.Seed, "seed", 1, "seed of the generator")
-	cmd.Flags().StringVar(&cfg.Split, "split", "train", "train, validation or test")
+	cmd.Flags().StringVar(&cfg.Split, "split", "train", "train, validation or test, with --questions also red")
 	cmd.Flags().IntVar(&cfg.Clients, "clients", 4, "clients, one file each")
 	cmd.Flags().IntVar(&cfg.PerClient, "per-client", fleetdata.InvoicesPerClient, "documents of a client")
 	cmd.Flags().IntVar(&cfg.Providers, "providers", 0, "providers that bill one client (0: 6, with --questions 4)")
@@ -65,8 +82,14 @@ pictures of their pages, for a base that looks at them.`,
 	cmd.Flags().Float64Var(&documents.Noise, "ocr-noise", 0, "with --questions: share of letters and digits that are read as others; pictures and answers have what is printed")
 	cmd.Flags().BoolVar(&documents.Unnamed, "unnamed", false, "with --questions: the sender's name is printed nowhere: its logo alone tells it")
 	cmd.Flags().BoolVar(&documents.Identifiers, "identifiers", false, "with --questions: providers have a tax number and a registration id, in half of their documents")
+	cmd.Flags().IntVar(&documents.Sheets, "sheets", 1, fmt.Sprintf("with --questions: the most pages of a document, 1 to %d", dataset.MaxSheets))
+	cmd.Flags().Float64Var(&documents.Seen, "seen", 0, "with --questions: share of documents of the training split's providers; red has a half")
+	cmd.Flags().StringToIntVar(&documents.Asked, "asked", nil, "with --questions: how often which key is asked for, in proportions: number, date, due, customer, total, sender, tax number, registration id; one that is not named never")
 	return cmd
 }
+
+// ofQuestions are the flags about documents alone.
+var ofQuestions = []string{"identifiers", "pages", "ocr-noise", "unnamed", "sheets", "seen", "asked"}
 
 func writeQuestions(a *command.App, cfg dataset.DocumentConfig, out string) error {
 	set, err := dataset.Documents(cfg)
@@ -78,7 +101,28 @@ func writeQuestions(a *command.App, cfg dataset.DocumentConfig, out string) erro
 			return err
 		}
 	}
-	return writeInvoices(a, set, cfg.PerClient, dataset.DocumentsVersion, out)
+	r := invoicesReport{Generator: dataset.DocumentsVersion, Asked: map[string]int{}}
+	of := map[string]bool{}
+	for _, e := range set.Examples {
+		r.Asked[e.Key]++
+		of[e.Provider] = true
+	}
+	seen := cfg.SeenProviders(set)
+	r.Providers = &met{len(seen), len(of) - len(seen)}
+	if len(seen) > 0 && cfg.Split != dataset.TrainSplit {
+		names, err := json.Marshal(seen)
+		if err != nil {
+			return err
+		}
+		r.Members = filepath.Join(out, "members.json")
+		if err := command.EnsureDir(out); err != nil {
+			return err
+		}
+		if err := os.WriteFile(r.Members, append(names, '\n'), 0o600); err != nil {
+			return err
+		}
+	}
+	return writeInvoices(a, set, r, out)
 }
 
 // writePages writes the documents' pictures below a folder, from which they then are.
@@ -101,21 +145,46 @@ func writePages(set *dataset.Set, out string) error {
 	return nil
 }
 
-func writeInvoices(a *command.App, set *dataset.Set, perClient int, generator, out string) error {
+func writeInvoices(a *command.App, set *dataset.Set, r invoicesReport, out string) error {
 	if err := command.EnsureDir(out); err != nil {
 		return err
 	}
-	r := invoicesReport{Examples: len(set.Examples), Labels: set.Labels, Generator: generator}
-	for from := 0; from < len(set.Examples); from += perClient {
-		part := &dataset.Set{Labels: set.Labels, Examples: set.Examples[from : from+perClient]}
+	r.Examples, r.Labels = len(set.Examples), set.Labels
+	for from := 0; from < len(set.Examples); {
+		to := from + 1
+		for to < len(set.Examples) && set.Examples[to].User == set.Examples[from].User {
+			to++
+		}
+		part := &dataset.Set{Labels: set.Labels, Examples: set.Examples[from:to]}
 		path := filepath.Join(out, part.Examples[0].User+".jsonl")
 		if err := dataset.WriteJSONLines(path, part); err != nil {
 			return err
 		}
-		r.Files = append(r.Files, path)
+		r.Files, from = append(r.Files, path), to
 	}
-	return a.Emit(r, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%d documents in %d files in %s (%s)\n", r.Examples, len(r.Files), out, r.Generator)
-		return err
-	})
+	return a.Emit(r, r.write(out))
+}
+
+func (r invoicesReport) write(out string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		what := "documents"
+		if r.Asked != nil {
+			what = "questions"
+		}
+		fmt.Fprintf(w, "%d %s in %d files in %s (%s)\n", r.Examples, what, len(r.Files), out, r.Generator)
+		if r.Asked == nil {
+			return nil
+		}
+		fmt.Fprintf(w, "%d providers of the training split, %d others\n", r.Providers.Seen, r.Providers.Unseen)
+		if r.Members != "" {
+			fmt.Fprintf(w, "the former are named in %s\n", r.Members)
+		}
+		keys := slices.SortedFunc(maps.Keys(r.Asked), func(a, b string) int {
+			return cmp.Or(r.Asked[b]-r.Asked[a], cmp.Compare(a, b))
+		})
+		for _, key := range keys {
+			fmt.Fprintf(w, "  %-16s %6d %s\n", key, r.Asked[key], strings.Repeat("#", 40*r.Asked[key]/r.Asked[keys[0]]))
+		}
+		return nil
+	}
 }
