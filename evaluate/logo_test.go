@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/audit/memorization"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
@@ -84,27 +85,9 @@ func blanked(t *testing.T, examples []dataset.Example, top, bottom int) []datase
 	return out
 }
 
-// Where a document's text is hidden its sender's logo alone tells whose it is: answers are right for as long as it is seen,
-// and where another sender's is put in its place they are that one's.
-func TestLogosTellWhoseDocumentsAre(t *testing.T) {
-	set, err := dataset.Documents(dataset.DocumentConfig{Seed: 4, Split: "train", Clients: 1, PerClient: 240, Providers: 3, Pages: true, Unnamed: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var asked []dataset.Example
-	for _, e := range set.Examples {
-		if e.Key == "sender" {
-			e.Question, e.Text, e.Words, e.Boxes = "who", "page", []string{"page"}, [][4]uint16{{0, 0, 1000, 1000}}
-			asked = append(asked, e)
-		}
-	}
-	if len(asked) < 32 {
-		t.Fatalf("%d questions for a sender", len(asked))
-	}
-	const logo, height = 4 * 7, dataset.PageSideDrawn // rows of a page's
-	asked = blanked(t, asked, logo, height)
-	test, train := asked[:8], asked[8:]
-	base := looking(t, asked)
+// learnt answers questions as a base does that was trained on examples, whole; with its values.
+func learnt(t *testing.T, base *model.Base, train []dataset.Example) (*Responder, []float32) {
+	t.Helper()
 	const batch, sequence = 8, 12
 	s := nn.StepSpec{Config: base.Config, Method: model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull, Task: model.TaskAnswer, Answer: 16},
 		Spec: training.Spec{Batch: batch, Optimizer: training.AdamW}, Sequence: sequence}
@@ -136,10 +119,36 @@ func TestLogosTellWhoseDocumentsAre(t *testing.T) {
 	for i := range v {
 		v[i] += delta[i]
 	}
+	t.Logf("%d to learn from, loss %v to %v", len(train), losses[0], losses[len(losses)-1])
 	r, err := NewResponder(nil, base, lay, sequence)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r, v
+}
+
+// Where a document's text is hidden its sender's logo alone tells whose it is: answers are right for as long as it is seen,
+// and where another sender's is put in its place they are that one's.
+func TestLogosTellWhoseDocumentsAre(t *testing.T) {
+	set, err := dataset.Documents(dataset.DocumentConfig{Seed: 4, Split: "train", Clients: 1, PerClient: 240, Providers: 3, Pages: true, Unnamed: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked []dataset.Example
+	for _, e := range set.Examples {
+		if e.Key == "sender" {
+			e.Question, e.Text, e.Words, e.Boxes = "who", "page", []string{"page"}, [][4]uint16{{0, 0, 1000, 1000}}
+			asked = append(asked, e)
+		}
+	}
+	if len(asked) < 32 {
+		t.Fatalf("%d questions for a sender", len(asked))
+	}
+	const logo, height = 4 * 7, dataset.PageSideDrawn // rows of a page's
+	asked = blanked(t, asked, logo, height)
+	test, train := asked[:8], asked[8:]
+	base := looking(t, asked)
+	r, v := learnt(t, base, train)
 	anls := func(examples, right []dataset.Example) float64 {
 		replies, err := r.Answer(t.Context(), v, 0, examples)
 		if err != nil {
@@ -157,8 +166,60 @@ func TestLogosTellWhoseDocumentsAre(t *testing.T) {
 		swapped[i].Image, truths[i].Answers = test[at].Image, test[at].Answers
 	}
 	seen, hidden, other := anls(test, test), anls(blanked(t, test, 0, logo), test), anls(swapped, truths)
-	t.Logf("%d to learn from, loss %v to %v; ANLS %.2f, without logos %.2f, of others' logos %.2f", len(train), losses[0], losses[len(losses)-1], seen, hidden, other)
+	t.Logf("ANLS %.2f, without logos %.2f, of others' logos %.2f", seen, hidden, other)
 	if seen < 0.9 || hidden > seen-0.3 || other < 0.9 {
 		t.Errorf("ANLS is %.2f, without logos %.2f, by the others' logos %.2f", seen, hidden, other)
+	}
+}
+
+// Where a page's picture alone has the answer, an audit of memorization leaves nothing of it: what was removed from the words is
+// blurred there.
+func TestRemovedAnswersAreNotSeen(t *testing.T) {
+	set, err := dataset.Documents(dataset.DocumentConfig{Seed: 4, Split: "train", Clients: 1, PerClient: 64, Providers: 3, Pages: true, Asked: map[string]int{"sender": 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := set.Examples
+	for i := range asked {
+		asked[i].Question = "who"
+	}
+	hide := func(examples []dataset.Example) []dataset.Example { // words, and all of a page below its head, which has name and logo
+		out := blanked(t, examples, 28, dataset.PageSideDrawn)
+		for i := range out {
+			m, left := out[i].Image, asked[i].Boxes[0][0] < 240
+			for at := range m.Pixels {
+				if x := at % m.Width; left == (x >= 160) && (left || x < 64) { // the logo
+					m.Pixels[at] = 1
+				}
+			}
+			out[i].Text, out[i].Words, out[i].Boxes = "page", []string{"page"}, [][4]uint16{{0, 0, 1000, 1000}}
+		}
+		return out
+	}
+	redacted := slices.Clone(asked)
+	for i, e := range asked {
+		found, left := false, false
+		if redacted[i], found, left = memorization.Redact(e, e.Answers); !found || !left {
+			t.Fatalf("%q of %q: found %v, left %v", e.Answers, e.Text, found, left)
+		}
+	}
+	seen, removed := hide(asked), hide(redacted)
+	base := looking(t, seen)
+	r, v := learnt(t, base, seen[8:])
+	score := func(examples []dataset.Example) float64 {
+		replies, err := r.Answer(t.Context(), v, 0, examples)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var truths [][]string
+		for _, e := range examples {
+			truths = append(truths, e.Answers)
+		}
+		return ScoreReplies(replies, truths).ANLS
+	}
+	before, after := score(seen[:8]), score(removed[:8])
+	t.Logf("ANLS %.2f, blurred %.2f", before, after)
+	if before < 0.9 || after > before-0.3 {
+		t.Errorf("ANLS is %.2f, and %.2f of pages that are blurred where the answer was", before, after)
 	}
 }

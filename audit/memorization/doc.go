@@ -3,7 +3,6 @@
 // correctly it remembers from training, or infers from what is left. Providers that it was not
 // trained on show how much is inferred.
 //
-// [Redact] removes the answers; [Compare] compares members with others. Only text is redacted. A
-// picture of the page, if a base reads one, stays as it is, since nothing here knows where in it an
-// answer stands, and reports say so.
+// [Redact] removes the answers, from words and from the page's picture; [Compare] compares members with others. Pixels in a
+// base's own patches stay as they are, since nothing here knows where in them an answer stands, and reports say so.
 package memorization

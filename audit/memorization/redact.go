@@ -16,9 +16,9 @@ const (
 )
 
 // Redact removes from a document the words that match one of the answers, or a part of one, exactly
-// or nearly: ignoring case, spaces and punctuation. It rather removes too much than too little.
-// found reports whether an answer stood there as a whole; left is false if nothing would remain to
-// be read.
+// or nearly: ignoring case, spaces and punctuation. It rather removes too much than too little. A page's
+// picture is blurred where they stand. found reports whether an answer stood there as a whole; left is
+// false if nothing would remain to be read, or if the picture would still show what nobody knows the place of.
 func Redact(e dataset.Example, answers []string) (out dataset.Example, found, left bool) {
 	words := e.Words
 	if len(words) == 0 {
@@ -39,8 +39,12 @@ func Redact(e dataset.Example, answers []string) (out dataset.Example, found, le
 	}
 	out = e
 	out.Words, out.Boxes = nil, nil
+	var shown [][4]uint16
 	for i, w := range words {
 		if gone[i] {
+			if len(e.Boxes) > 0 {
+				shown = append(shown, e.Boxes[i])
+			}
 			continue
 		}
 		out.Words = append(out.Words, w)
@@ -49,7 +53,10 @@ func Redact(e dataset.Example, answers []string) (out dataset.Example, found, le
 		}
 	}
 	out.Text = strings.Join(out.Words, " ")
-	left = len(out.Words) > 0
+	left = len(out.Words) > 0 && (e.Image == nil || len(shown) > 0 || len(out.Words) == len(words))
+	if e.Image != nil && len(shown) > 0 {
+		out.Image = blurred(e.Image, shown)
+	}
 	if len(e.Words) == 0 {
 		out.Words = nil
 	}

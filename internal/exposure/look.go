@@ -75,11 +75,12 @@ type Looks struct {
 	Model, Base []evaluate.Examined
 	// Red says which examples are questions whose answer stood in the document and was removed;
 	// of these the models' answers.
-	Red                    []bool
-	RedModel, RedBase      []evaluate.Examined
-	DeltaMemory            []float64 // how alike answers without a question are; NaN: none
-	Unprinted              []bool    // questions whose answer does not stand in the document
-	HadPictures, Questions bool
+	Red               []bool
+	RedModel, RedBase []evaluate.Examined
+	DeltaMemory       []float64 // how alike answers without a question are; NaN: none
+	Unprinted         []bool    // questions whose answer does not stand in the document
+	// Kept and Blurred say what happened to pages' pictures that the base reads.
+	Kept, Blurred, Questions bool
 }
 
 // Wanted says how much is looked at beside the examples as they are: the answers to questions
@@ -106,7 +107,8 @@ func (s *Subject) Look(ctx context.Context, p *People, want Wanted) (l *Looks, e
 	var at []int
 	for i, e := range p.Examples {
 		page := s.Checkpoint.Base.Config.T5
-		l.HadPictures = l.HadPictures || len(e.Pixels) > 0 && page.Patch > 0 || e.Image != nil && page.Visual.On()
+		l.Kept = l.Kept || len(e.Pixels) > 0 && page.Patch > 0
+		l.Blurred = l.Blurred || e.Image != nil && page.Visual.On()
 		if len(e.Answers) == 0 {
 			continue
 		}
