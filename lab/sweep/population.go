@@ -16,8 +16,8 @@ const providersPerClient = 6
 // population puts the clients together, and says how.
 func (d *Data) population(s Settings) (simulate.Population, string, error) {
 	if d.Train == nil {
-		if s.IID || s.MinExamples > 0 {
-			return nil, "", badSetting("iid and min_examples are about a file that is divided; invoices are generated for each client")
+		if s.IID || s.MinExamples > 0 || s.Pooled {
+			return nil, "", badSetting("iid, min_examples and pooled are about a file that is divided; invoices are generated for each client")
 		}
 		return simulate.Invoices{Config: dataset.InvoiceConfig{
 			Seed: s.Seed, Split: "train", Clients: s.Population, PerClient: s.Examples, Providers: providersPerClient,
@@ -42,7 +42,7 @@ func (d *Data) population(s Settings) (simulate.Population, string, error) {
 func (d *Data) Divide(s Settings) (parts [][]int, how string, err error) {
 	switch {
 	case d.Clients != nil:
-		if n := len(d.Clients); n > s.Population {
+		if n := len(d.Clients); n > s.Population && !s.Pooled {
 			return nil, "", badSetting("population is %d, and the partition has %d clients: want as many, or more, which hold the same again", s.Population, n)
 		}
 		for _, p := range d.Clients {
@@ -79,6 +79,10 @@ func (d *Data) Divide(s Settings) (parts [][]int, how string, err error) {
 	if s.IID {
 		shuffle(parts, s.Seed)
 		how += ", shuffled"
+	}
+	if s.Pooled {
+		parts = [][]int{slices.Concat(parts...)}
+		how += ", pooled"
 	}
 	return parts, how, nil
 }

@@ -58,7 +58,11 @@ func TestDivisions(t *testing.T) {
 	if len(few) >= len(plain) || len(few) == 0 || slices.Min(sizes(few)) < 5 {
 		t.Errorf("sizes %v of %v", sizes(few), sizes(plain))
 	}
-	s.MinExamples = 1000
+	s.MinExamples, s.Pooled = 0, true
+	if one := divide(s); len(one) != 1 || !slices.Equal(all(one), all(plain)) {
+		t.Errorf("%d clients hold %d of %d examples", len(one), len(one[0]), len(set.Examples))
+	}
+	s.MinExamples, s.Pooled = 1000, false
 	if _, _, err := d.Divide(s); err == nil || !strings.Contains(err.Error(), "min_examples") {
 		t.Errorf("nobody has enough: %v", err)
 	}

@@ -52,8 +52,10 @@ type Settings struct {
 	Examples int     `json:"examples" yaml:"examples"`
 	// MinExamples leaves out clients of a file that hold fewer; IID then shuffles the
 	// examples over all of them, each keeping its number.
+	// Pooled makes all of them one client's, as where training is central; others hold the same.
 	MinExamples int  `json:"min_examples,omitempty" yaml:"min_examples"`
 	IID         bool `json:"iid,omitempty" yaml:"iid"`
+	Pooled      bool `json:"pooled,omitempty" yaml:"pooled"`
 	// Dropout is the probability with which a drawn client's update never arrives, each
 	// by itself: it counts as zero, and the denominator stays.
 	Dropout float64 `json:"dropout,omitempty" yaml:"dropout"`

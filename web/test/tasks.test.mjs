@@ -189,6 +189,13 @@ for (const name of names) {
       await input.uploadFile(other);
       await until("the refusal", async () => wrong.test(await textOf(tab, "#data-state")), () => textOf(tab, "#data-state"));
       await tab.$eval("#file", (e) => { e.value = ""; }); // as a click does
+      if (task === "answer") { // a page's picture is a file of its own, which nobody picked
+        const pages = join(job.dir, "pages.jsonl");
+        writeFileSync(pages, JSON.stringify({ words: ["shop"], question: "total", answers: ["41.00"], image: "pages/1.png" }));
+        await input.uploadFile(pages);
+        await until("the refusal", async () => /a browser does not open: take part with starling join/.test(await textOf(tab, "#data-state")), () => textOf(tab, "#data-state"));
+        await tab.$eval("#file", (e) => { e.value = ""; });
+      }
       await choose(tab, job.own);
       assert.match(await textOf(tab, "#data-state"), state);
       assert.match(await textOf(tab, "#rows"), row);
