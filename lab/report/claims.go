@@ -29,7 +29,9 @@ type claim struct {
 	Data  string  `yaml:"data"`
 	Cost  float64 `yaml:"cost"`
 	Paper *paper  `yaml:"paper"`
-	Rows  []struct {
+	// Division is how the clients' data are divided, where the files say so.
+	Division string `yaml:"division"`
+	Rows     []struct {
 		On        map[string]string `yaml:"on"`
 		Published float64           `yaml:"published"` // percent
 	} `yaml:"rows"`

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,6 +52,7 @@ func (c claim) beside(b *bytes.Buffer, plan *sweep.Plan) error {
 	if shuffled := ours("", "iid"); shuffled != "" {
 		division = "by user; shuffled"
 	}
+	division = cmp.Or(c.Division, division+", "+ours("", "examples")+" a client")
 	epsilon := ours("", "privacy.epsilon")
 	if none := ours("", "privacy.none"); none != "" {
 		epsilon = strings.TrimPrefix(epsilon+"; none", "; ")
@@ -69,7 +71,7 @@ func (c claim) beside(b *bytes.Buffer, plan *sweep.Plan) error {
 		{"trained in a round", p.Trained, ours("", "cohort")},
 		{"rounds", p.Rounds, ours("20", "rounds")},
 		{"epsilon", p.Epsilon, epsilon},
-		{"the clients' data", p.Division, division + ", " + ours("", "examples") + " a client"},
+		{"the clients' data", p.Division, division},
 		{"local steps", p.Local, ours("adamw", "training.optimizer") + ", " + ours("4", "training.steps") + " of " + ours("8", "training.batch")},
 		{"clip norm", p.Clip, clip},
 		{"seeds", p.Seeds, fmt.Sprint(len(seeds))},
