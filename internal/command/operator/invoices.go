@@ -47,9 +47,16 @@ a client. Providers are never shared between clients or splits, so the files
 stand for devices that hold different private data. With --questions they are
 documents as a scanner reads them, words with boxes, each with a question and its
 answer, for task answer and the embedded base for documents; with --pages beside
-pictures of their pages, for a base that looks at them.`,
-		Example: "  starling invoices --out data --clients 4\n  starling invoices --out data --split test --clients 40 --per-client 8",
-		Args:    command.NoArgs,
+pictures of their pages, for a base that looks at them. A document of several pages
+(--sheets) is several lines, each asked for what stands on it.
+
+With --seen a share of the documents is from providers of the training split, as
+published test sets have it. The split red, which attacks ask about, has other
+documents, one half of those providers, one of the test split's. Both name the former
+in members.json, which starling audit takes as --in.`,
+		Example: "  starling invoices --out data --clients 4\n  starling invoices --out data --split test --clients 40 --per-client 8\n" +
+			"  starling invoices --questions --identifiers --split red --asked 'sender=2,tax number=1' --out red",
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
 				return command.Usagef("--out is required: the folder to write to")
@@ -162,29 +169,25 @@ func writeInvoices(a *command.App, set *dataset.Set, r invoicesReport, out strin
 		}
 		r.Files, from = append(r.Files, path), to
 	}
-	return a.Emit(r, r.write(out))
+	return a.Emit(r, func(w io.Writer) error {
+		_, err := io.WriteString(w, r.text(out))
+		return err
+	})
 }
 
-func (r invoicesReport) write(out string) func(io.Writer) error {
-	return func(w io.Writer) error {
-		what := "documents"
-		if r.Asked != nil {
-			what = "questions"
-		}
-		fmt.Fprintf(w, "%d %s in %d files in %s (%s)\n", r.Examples, what, len(r.Files), out, r.Generator)
-		if r.Asked == nil {
-			return nil
-		}
-		fmt.Fprintf(w, "%d providers of the training split, %d others\n", r.Providers.Seen, r.Providers.Unseen)
-		if r.Members != "" {
-			fmt.Fprintf(w, "the former are named in %s\n", r.Members)
-		}
-		keys := slices.SortedFunc(maps.Keys(r.Asked), func(a, b string) int {
-			return cmp.Or(r.Asked[b]-r.Asked[a], cmp.Compare(a, b))
-		})
-		for _, key := range keys {
-			fmt.Fprintf(w, "  %-16s %6d %s\n", key, r.Asked[key], strings.Repeat("#", 40*r.Asked[key]/r.Asked[keys[0]]))
-		}
-		return nil
+func (r invoicesReport) text(out string) string {
+	if r.Asked == nil {
+		return fmt.Sprintf("%d documents in %d files in %s (%s)\n", r.Examples, len(r.Files), out, r.Generator)
 	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d questions in %d files in %s (%s)\n%d providers of the training split, %d others\n",
+		r.Examples, len(r.Files), out, r.Generator, r.Providers.Seen, r.Providers.Unseen)
+	if r.Members != "" {
+		fmt.Fprintf(&b, "the former are named in %s\n", r.Members)
+	}
+	keys := slices.SortedFunc(maps.Keys(r.Asked), func(a, b string) int { return cmp.Or(r.Asked[b]-r.Asked[a], cmp.Compare(a, b)) })
+	for _, key := range keys {
+		fmt.Fprintf(&b, "  %-16s %6d %s\n", key, r.Asked[key], strings.Repeat("#", 40*r.Asked[key]/r.Asked[keys[0]]))
+	}
+	return b.String()
 }
