@@ -54,7 +54,7 @@ func TestPagesBesideDocuments(t *testing.T) {
 		t.Error("a page outside of its file's folder is written")
 	}
 	for image, why := range map[string]string{
-		`"../a.png"`: "own folder", `"/etc/passwd.png"`: "own folder", `"b.png"`: "b.png", `[1]`: "path of a .png", `"a.gif"`: "path of a .png",
+		`"../a.png"`: "within the folder", `"/etc/passwd.png"`: "within the folder", `"b.png"`: "b.png", `[1]`: "path of a .png", `"a.gif"`: "path of a .png",
 		`"no.png"`: "neither PNG", `"wide.pgm"`: "70000 x 70000",
 	} {
 		var at *LineError

@@ -35,8 +35,14 @@ func keptFile[T any](path string, most int, check func(data []byte) error, decod
 	}, first[:], nil
 }
 
-// readWithin reads a file of at most so many bytes.
+// readWithin reads a file of at most so many bytes. Whoever opens a named pipe might wait for
+// ever.
 func readWithin(path string, most int) ([]byte, error) {
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, errors.New("is no regular file")
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

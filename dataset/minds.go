@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -83,12 +82,11 @@ func (s *scanner) mindsRecording(name string) (*Recording, error) {
 	}
 	var missing error
 	for _, dir := range []string{beside, filepath.Join(beside, "audio"), filepath.Join(folder, "audio"), folder} {
-		at := filepath.Join(dir, path)
-		if _, err := os.Stat(at); err == nil {
+		at, err := within(dir, path)
+		if err == nil {
 			return OpenRecording(at)
-		} else {
-			missing = cmp.Or(missing, err)
 		}
+		missing = cmp.Or(missing, err)
 	}
 	return nil, fmt.Errorf("the recording is not there: want it in the folder audio beside that of the table: %w", missing)
 }

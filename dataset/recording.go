@@ -86,12 +86,14 @@ func spokenDigit(name string) (digit, who string, ok bool) {
 	return parts[0], parts[1], true
 }
 
-// beside is the path of a file that a line's key names, in the line's file's folder or below it.
+// beside is the path of a file that a line's key names, in the line's file's folder or below
+// it.
 func (s *scanner) beside(key, path string) (string, error) {
-	if !filepath.IsLocal(filepath.FromSlash(path)) {
-		return "", fmt.Errorf("%s is %.80q, want a path within the file's own folder", key, path)
+	at, err := within(filepath.Dir(s.name), path)
+	if err != nil {
+		return "", fmt.Errorf("%q: %w", key, err)
 	}
-	return filepath.Join(filepath.Dir(s.name), filepath.FromSlash(path)), nil
+	return at, nil
 }
 
 // checkTranscript refuses what is no text of what is said in a recording.

@@ -74,8 +74,8 @@ func TestRecordingsAreReadFromJSONLines(t *testing.T) {
 		t.Errorf("the same file has identities %x and %x", a, b)
 	}
 	for name, c := range map[string]struct{ line, says string }{
-		"elsewhere": {`{"audio":"../a.wav","label":"x"}`, "own folder"},
-		"absolute":  {`{"audio":"/etc/passwd","label":"x"}`, "own folder"},
+		"elsewhere": {`{"audio":"../a.wav","label":"x"}`, "within the folder"},
+		"absolute":  {`{"audio":"/etc/passwd","label":"x"}`, "within the folder"},
 		"missing":   {`{"audio":"b.wav","label":"x"}`, "b.wav"},
 		"no path":   {`{"audio":[1],"label":"x"}`, "path of a recording"},
 		"no label":  {`{"audio":"clips/a.wav"}`, "label"},

@@ -126,7 +126,9 @@ func (s *scanner) parseJSON(line []byte) (labelled, error) {
 			return l, errors.New(`"audio" must be a string, the path of a recording`)
 		}
 		if path, err = s.beside("audio", path); err == nil {
-			l.Recording, err = OpenRecording(path)
+			if l.Recording, err = OpenRecording(path); err != nil {
+				err = fmt.Errorf(`"audio": %w`, err)
+			}
 		}
 		if err != nil {
 			return l, err
