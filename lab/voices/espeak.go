@@ -35,7 +35,7 @@ func find(ctx context.Context, name string) (*espeak, error) {
 		return nil, fmt.Errorf("%w (%w)", ErrNoProgram, err)
 	}
 	e := &espeak{path: path}
-	out, err := e.run(ctx, "--version")
+	out, err := run(ctx, path, "--version")
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func find(ctx context.Context, name string) (*espeak, error) {
 		return nil, fmt.Errorf("voices: %s says that it is %.100q, want eSpeak NG", path, e.version)
 	}
 	for list, want := range map[string][]string{"variant": append(slices.Clone(variants), heldOut...), "en": accents} {
-		out, err := e.run(ctx, "--voices="+list)
+		out, err := run(ctx, path, "--voices="+list)
 		if err != nil {
 			return nil, err
 		}
@@ -61,22 +61,23 @@ func find(ctx context.Context, name string) (*espeak, error) {
 	return e, nil
 }
 
-func (e *espeak) run(ctx context.Context, args ...string) ([]byte, error) {
+// run is what a program writes.
+func run(ctx context.Context, path string, args ...string) ([]byte, error) {
 	var out, said bytes.Buffer
-	c := exec.CommandContext(ctx, e.path, args...)
+	c := exec.CommandContext(ctx, path, args...)
 	c.Stdout, c.Stderr = &out, &said
 	if err := c.Run(); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, fmt.Errorf("voices: %s %s: %w: %.200s", e.path, strings.Join(args, " "), err, strings.TrimSpace(said.String()))
+		return nil, fmt.Errorf("voices: %s %s: %w: %.200s", path, strings.Join(args, " "), err, strings.TrimSpace(said.String()))
 	}
 	return out.Bytes(), nil
 }
 
 // speak is a text by a voice, at the program's rate.
 func (e *espeak) speak(ctx context.Context, voice string, pitch, speed int, text string) (*audio.Sound, error) {
-	out, err := e.run(ctx, "-v", voice, "-p", strconv.Itoa(pitch), "-s", strconv.Itoa(speed), "--stdout", "--", text)
+	out, err := run(ctx, e.path, "-v", voice, "-p", strconv.Itoa(pitch), "-s", strconv.Itoa(speed), "--stdout", "--", text)
 	if err != nil {
 		return nil, err
 	}

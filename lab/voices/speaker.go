@@ -33,7 +33,7 @@ var (
 type Speaker struct {
 	ID     string  `json:"id"`
 	Part   string  `json:"part"`
-	Voice  string  `json:"voice"`  // of espeak-ng: accent and variant
+	Voice  string  `json:"voice"`  // of espeak-ng: accent and variant; or of flite, behind fliteMark
 	Pitch  int     `json:"pitch"`  // of espeak-ng, 0..99
 	Speed  int     `json:"speed"`  // words a minute
 	Throat float64 `json:"throat"` // resonances over those of the voice
@@ -52,8 +52,9 @@ func source(seed uint64, purpose string, n int) *rand.Rand {
 	return rand.New(rand.NewPCG(seed^binary.BigEndian.Uint64(h[:]), binary.BigEndian.Uint64(h[8:])))
 }
 
-// speakers are the first n of a seed.
-func speakers(seed uint64, n int) []Speaker {
+// speakers are the first n of a seed. With flite half of those that train have a voice of
+// flite's; the others are who they are without it.
+func speakers(seed uint64, n int, flite bool) []Speaker {
 	out := make([]Speaker, n)
 	taken := map[string]bool{}
 	for i := range out {
@@ -78,6 +79,9 @@ func speakers(seed uint64, n int) []Speaker {
 		s.Trims = rng.IntN(2) == 0
 		s.Noise, s.Bright, s.Tilt = within(12, 45), rng.Float64(), within(-0.5, 0.9)
 		s.Room, s.Delay = within(0, 0.5)*rng.Float64(), within(0.01, 0.06)
+		if flite && i%2 == 0 && s.Part == Train { // few voices, and so throats that differ more
+			s.Voice, s.Throat = fliteMark+fliteVoices[i/2%len(fliteVoices)], within(0.8, 1.25)
+		}
 		out[i] = s
 	}
 	return out

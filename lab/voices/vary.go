@@ -16,6 +16,9 @@ func Varied(rng *rand.Rand, s *audio.Sound) *audio.Sound {
 	if rng.IntN(10) < 7 {
 		from = spoken(from, 0.08)
 	}
+	if len(from) < s.Rate/10 { // a crack louder than all else
+		from = s.Samples
+	}
 	step := math.Exp(0.18 * (2*rng.Float64() - 1)) // samples of one for each of the other
 	before := int(0.15 * rng.Float64() * float64(s.Rate))
 	if rng.IntN(3) == 0 {

@@ -28,8 +28,9 @@ type Config struct {
 	Speakers int      `json:"speakers"`        // in ten, eight train, one validates, one tests
 	Each     int      `json:"each"`            // recordings of each
 	Seed     uint64   `json:"seed"`
-	Rate     int      `json:"rate"` // samples a second
-	Program  string   `json:"-"`    // espeak-ng; "": the one that the shell finds
+	Rate     int      `json:"rate"`            // samples a second
+	Flite    bool     `json:"flite,omitempty"` // half of those that train have voices of flite
+	Program  string   `json:"-"`               // espeak-ng; "": the one that the shell finds
 }
 
 // manifest is the file that says what a folder holds.
@@ -39,6 +40,7 @@ const manifest = "voices.json"
 type Manifest struct {
 	Generator string `json:"generator"`
 	Espeak    string `json:"espeak"`
+	By        string `json:"flite_version,omitempty"`
 	Config
 	Voices []Speaker `json:"voices"`
 }
@@ -95,7 +97,14 @@ func Make(ctx context.Context, c Config, out string, progress func(done, total i
 	if err != nil {
 		return nil, err
 	}
-	m := Manifest{Generator: Version, Espeak: e.version, Config: c, Voices: speakers(c.Seed, c.Speakers)}
+	by := programs{espeak: e}
+	m := Manifest{Generator: Version, Espeak: e.version, Config: c, Voices: speakers(c.Seed, c.Speakers, c.Flite)}
+	if c.Flite {
+		if by.flite, err = findFlite(ctx, "flite"); err != nil {
+			return nil, err
+		}
+		m.By = by.flite.version
+	}
 	if err := claim(out, m); err != nil {
 		return nil, err
 	}
@@ -110,7 +119,7 @@ func Make(ctx context.Context, c Config, out string, progress func(done, total i
 	for range runtime.GOMAXPROCS(0) {
 		all.Go(func() {
 			for i := range next {
-				list, err := c.speaker(ctx, e, out, i, &m.Voices[i], func(fresh bool, size int64) {
+				list, err := c.speaker(ctx, by, out, i, &m.Voices[i], func(fresh bool, size int64) {
 					mu.Lock()
 					defer mu.Unlock()
 					done++
@@ -180,7 +189,7 @@ func write(path string, data []byte) error {
 }
 
 // speaker makes what one speaker says.
-func (c *Config) speaker(ctx context.Context, e *espeak, out string, n int, s *Speaker, done func(fresh bool, size int64)) ([]recording, error) {
+func (c *Config) speaker(ctx context.Context, by programs, out string, n int, s *Speaker, done func(fresh bool, size int64)) ([]recording, error) {
 	deal, err := newDealer(c.Say, c.Words)
 	if err != nil {
 		return nil, err
@@ -202,7 +211,7 @@ func (c *Config) speaker(ctx context.Context, e *espeak, out string, n int, s *S
 			done(false, info.Size())
 			continue
 		}
-		data, err := c.say(ctx, e, n, i, s, u.text, word)
+		data, err := c.say(ctx, by, n, i, s, u.text, word)
 		if err == nil {
 			err = write(path, data)
 		}
@@ -214,12 +223,25 @@ func (c *Config) speaker(ctx context.Context, e *espeak, out string, n int, s *S
 	return list, nil
 }
 
+// programs speak.
+type programs struct {
+	espeak *espeak
+	flite  *flite // nil: nobody speaks by it
+}
+
+func (p programs) speak(ctx context.Context, voice string, pitch, speed int, text string) (*audio.Sound, error) {
+	if of, ok := strings.CutPrefix(voice, fliteMark); ok {
+		return p.flite.speak(ctx, of, pitch, speed, text)
+	}
+	return p.espeak.speak(ctx, voice, pitch, speed, text)
+}
+
 // say is a speaker's recording i, which no other follows from.
-func (c *Config) say(ctx context.Context, e *espeak, n, i int, s *Speaker, text string, word bool) ([]byte, error) {
+func (c *Config) say(ctx context.Context, by programs, n, i int, s *Speaker, text string, word bool) ([]byte, error) {
 	rng := source(c.Seed, c.Say+" "+strconv.Itoa(n), i)
 	pitch := s.Pitch + int(5*rng.NormFloat64())
 	speed := float64(s.Speed) * (1 + 0.1*rng.NormFloat64())
-	speech, err := e.speak(ctx, s.Voice, min(99, max(0, pitch)), int(min(260, max(90, speed))), text)
+	speech, err := by.speak(ctx, s.Voice, min(99, max(0, pitch)), int(min(260, max(90, speed))), text)
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,9 @@ const standIn = "STARLING_VOICES_STAND_IN"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(standIn) != "" {
+		if filepath.Base(os.Args[0]) == "flite" {
+			os.Exit(fliteInstead(os.Args[1:]))
+		}
 		speakInstead(os.Args[1:])
 		os.Exit(0)
 	}
@@ -47,19 +50,41 @@ func speakInstead(args []string) {
 		fmt.Println(strings.Join(accents, "\n"))
 		return
 	}
-	s := &audio.Sound{Rate: 22_050}
-	for _, letter := range args[len(args)-1] {
-		hz := 200 + 20*float64(letter-'a') + float64(len(args[1]))
+	data := tones(args[len(args)-1], float64(len(args[1])), 22_050)
+	copy(data[40:], "\x00\xf0\xff\x7f") // as espeak-ng says what it does not know yet
+	_, _ = os.Stdout.Write(data)
+}
+
+// fliteInstead speaks as flite does, and exits with what flite exits with.
+func fliteInstead(args []string) int {
+	switch args[0] {
+	case "--version":
+		fmt.Println("  Carnegie Mellon University\n  version: flite-2.2-current Sep 2018 (http://cmuflite.org)")
+		return 1
+	case "-lv":
+		fmt.Println("Voices available:", strings.Join(fliteVoices[strings.Count(os.Getenv(standIn), "lost"):], " "))
+		return 0
+	}
+	if err := os.WriteFile(args[len(args)-1], tones(args[len(args)-3], 50*float64(len(args[1])), 16_000), 0o600); err != nil {
+		panic(err)
+	}
+	return 0
+}
+
+// tones are a WAV file of a tone for each letter.
+func tones(text string, above float64, rate int) []byte {
+	s := &audio.Sound{Rate: rate}
+	for _, letter := range text {
+		hz := 200 + 20*float64(letter-'a') + above
 		for i := range 2000 {
-			s.Samples = append(s.Samples, float32(0.4*math.Sin(2*math.Pi*hz*float64(i)/22_050)))
+			s.Samples = append(s.Samples, float32(0.4*math.Sin(2*math.Pi*hz*float64(i)/float64(rate))))
 		}
 	}
 	data, err := audio.EncodeWAV(s)
 	if err != nil {
 		panic(err)
 	}
-	copy(data[40:], "\x00\xf0\xff\x7f") // as espeak-ng says what it does not know yet
-	_, _ = os.Stdout.Write(data)
+	return data
 }
 
 // speaks makes a set by the stand-in.
@@ -152,7 +177,7 @@ func TestSpeakersDiffer(t *testing.T) {
 	const n = 1503
 	parts, ids, sounds := map[string]int{}, map[string]bool{}, map[string]string{}
 	voice := map[string]string{}
-	for _, s := range speakers(1, n) {
+	for _, s := range speakers(1, n, false) {
 		parts[s.Part]++
 		ids[s.ID] = true
 		_, variant, _ := strings.Cut(s.Voice, "+")
@@ -173,8 +198,54 @@ func TestSpeakersDiffer(t *testing.T) {
 	if len(voice) < 400 {
 		t.Errorf("%d voices of espeak-ng, want at least 400", len(voice))
 	}
-	if a, b := speakers(1, 5), speakers(1, 50); !slices.Equal(a, b[:5]) {
+	if a, b := speakers(1, 5, false), speakers(1, 50, false); !slices.Equal(a, b[:5]) {
 		t.Error("who a speaker is depends on how many there are")
+	}
+}
+
+// With flite half of those that train speak by it, by each of its voices; everybody else says
+// the same as without it, in the same voice.
+func TestHalfSpeakByFlite(t *testing.T) {
+	bin := t.TempDir()
+	if err := os.Symlink(os.Args[0], filepath.Join(bin, "flite")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	c := Config{Say: SayDigits, Speakers: 20, Each: 2, Seed: 3, Rate: 8000}
+	without, with := t.TempDir(), t.TempDir()
+	speaks(t, c, without)
+	c.Flite = true
+	speaks(t, c, with)
+	by, old := map[string]int{}, speakers(3, 20, false)
+	want, got := files(t, without), files(t, with)
+	for i, s := range speakers(3, 20, true) {
+		of, ok := strings.CutPrefix(s.Voice, fliteMark)
+		if ok {
+			by[of]++
+		}
+		if ok && s.Part != Train || !ok && s != old[i] || s.ID != old[i].ID {
+			t.Errorf("%+v was %+v", s, old[i])
+		}
+		for name := range want {
+			if strings.Contains(name, s.ID) && bytes.Equal(got[name], want[name]) == ok {
+				t.Errorf("%s of %s: as without flite is %v", name, s.Voice, !ok)
+			}
+		}
+	}
+	if len(by) != len(fliteVoices) || by["awb"] != 2 {
+		t.Errorf("flite's voices speak for %v", by)
+	}
+	if !bytes.Contains(got[manifest], []byte("flite-2.2-current")) || len(got) != len(want) {
+		t.Errorf("%d files, %s", len(got), got[manifest][:300])
+	}
+	t.Setenv(standIn, "lost")
+	if _, err := findFlite(t.Context(), "flite"); err == nil || !strings.Contains(err.Error(), "no voice awb") {
+		t.Errorf("a flite without a voice: %v", err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	c.Program = os.Args[0]
+	if _, err := Make(t.Context(), c, t.TempDir(), nil); !errors.Is(err, ErrNoFlite) || !strings.Contains(err.Error(), "apt-get install flite") {
+		t.Errorf("no flite: %v", err)
 	}
 }
 
@@ -331,6 +402,13 @@ func TestVariedRecordingsAreHeard(t *testing.T) {
 	}
 	if !slices.Equal(s.Samples, want) {
 		t.Error("the recording itself has changed")
+	}
+	crack := &audio.Sound{Rate: 8000, Samples: slices.Clone(s.Samples)} // louder than all else
+	crack.Samples[2000] = 9
+	for range 200 {
+		if n := len(Varied(rng, crack).Samples); n < 3200 {
+			t.Fatalf("%d samples of 4000 with a crack", n)
+		}
 	}
 	short := Varied(rng, &audio.Sound{Rate: 8000, Samples: []float32{0.1, -0.1}})
 	if err := short.Check(); err != nil {

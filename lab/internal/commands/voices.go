@@ -34,7 +34,8 @@ Words and digits are written as Speech Commands is: a folder for each, files nam
 speaker, validation_list.txt and testing_list.txt. Strings and intents are JSON Lines of
 {"audio", "text", "user"}: train.jsonl, validation.jsonl, test.jsonl; of intents there are
 train.intents.jsonl and so on, too, with "label" in place of "text". Of ten speakers one
-validates and one tests, with voices of espeak-ng that no other has. A second takes 32 kB at
+validates and one tests, with voices of espeak-ng that no other has. With --flite half of
+those that train speak by flite (install it, too), whose voices were made of people's. A second takes 32 kB at
 the usual rate. The same command again makes what is missing.`,
 		Example: "  starling voices --out words && starling simulate --data words --test words/testing_list.txt --base BASE\n  starling voices --out strings --say strings --speakers 300",
 		Args:    command.NoArgs,
@@ -74,6 +75,7 @@ the usual rate. The same command again makes what is missing.`,
 	fl.IntVar(&c.Each, "each", c.Each, "recordings of each of them")
 	fl.Uint64Var(&c.Seed, "seed", c.Seed, "seed of the generator")
 	fl.IntVar(&c.Rate, "rate", c.Rate, "samples a second")
+	fl.BoolVar(&c.Flite, "flite", false, "half of those that train speak by flite, whose four voices are made of people's recordings")
 	fl.StringVar(&c.Program, "espeak", "", "the program espeak-ng (default the one that the shell finds)")
 	return cmd
 }
