@@ -40,7 +40,7 @@ cmd/starling-web: audio dataset edge internal/wire web/client
 coordinator: coordinator/internal/fleet coordinator/internal/link coordinator/internal/timing coordinator/monitor coordinator/optimizer
     coordinator/round coordinator/spans coordinator/store dp evaluate/metric internal/contract internal/wire job log model program quant secagg
 coordinator/bucket:
-coordinator/internal/fleet: coordinator/internal/link coordinator/round
+coordinator/internal/fleet: coordinator/internal/link coordinator/round dp
 coordinator/internal/link: coordinator/internal/origin coordinator/monitor internal/wire
 coordinator/internal/origin:
 coordinator/internal/socket: internal/wire

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"crypto/rand"
+	"errors"
 	"flag"
 	"fmt"
 	"strings"
@@ -129,35 +130,50 @@ func BenchmarkAssembly(b *testing.B) {
 var enrolledFlag = flag.Int("enrolled", 100_000, "identities that BenchmarkDrawing enrols")
 
 // BenchmarkDrawing is all of a round's draw that grows with the fleet, but for what it asks the
-// store: who is in no draw (11 in 1,000) is taken in, the roll is made, and coins are flipped
-// for a cohort of 1,000, or 1,000 are drawn of 50,000 that are there.
+// store: who is in no draw (11 in 1,000) is taken in, of whom 1,000 are others in each round, the
+// roll is made, and coins are flipped for a cohort of 1,000, or 1,000 are drawn of 50,000 that
+// are there.
 func BenchmarkDrawing(b *testing.B) {
 	n := *enrolledFlag
-	f, out := fleet.New(), map[[32]byte]string{}
+	f := fleet.New()
+	outs := [2]map[[32]byte]string{{}, {}}
 	now := time.Now()
 	for i := range n {
 		var id [32]byte
 		rand.Read(id[:])
 		d := f.Add(id)
 		if i%100 == 0 || i%1000 == 1 {
-			out[id] = strings.Repeat("garbage", i%100)
+			for k := range outs {
+				if i >= n/10 && i < n/10+90_000 && i/100%2 == k {
+					continue // it has come back
+				}
+				outs[k][id] = strings.Repeat("garbage", i%100)
+			}
 		} else if i < 50_000 {
 			f.Connect(d, &link.Link{}, nil, now)
 			f.NowReady(d)
 		}
 	}
-	f.Roll() // sorts them once for all draws
-	for name, draw := range map[string]func() (fleet.Roll, Coins){
-		"coins": func() (fleet.Roll, Coins) { r := f.Roll(); return r, dp.Roll(r.Len(), r.Keys()) },
-		"fixed": func() (fleet.Roll, Coins) { r := f.There(now); return r, dp.FixedRoll(r.Len(), r.Keys(), 1000) },
+	f.Muster(outs[0])
+	if _, err := f.Roll(); err != nil { // sorts and hashes them once for all draws
+		b.Fatal(err)
+	}
+	round := 0
+	for name, draw := range map[string]func() (fleet.Roll, Coins, error){
+		"coins": func() (fleet.Roll, Coins, error) { r, err := f.Roll(); return r, dp.Roll(r.Population), err },
+		"fixed": func() (fleet.Roll, Coins, error) {
+			r, err := f.There(now)
+			return r, dp.FixedRoll(r.Population, 1000), err
+		},
 	} {
 		b.Run(fmt.Sprintf("%s/enrolled=%d", name, n), func(b *testing.B) {
 			defer cputime.Benchmark(b)()
 			for b.Loop() {
-				f.Muster(out)
-				roll, coins := draw()
+				f.Muster(outs[round%2])
+				round++
+				roll, coins, drawn := draw()
 				who, _, err := coins(1000/float64(n), rand.Reader)
-				if err != nil || len(who) < 800 || len(who) > 1200 || roll.Len() > f.Active() {
+				if err = errors.Join(drawn, err); err != nil || len(who) < 800 || len(who) > 1200 || roll.Len() > f.Active() {
 					b.Fatal(len(who), roll.Len(), err)
 				}
 			}

@@ -130,20 +130,23 @@ func (c *Coordinator) draw() (*running, error) {
 	}
 	fixed := c.t.job.Fixed()
 	var roll fleet.Roll
+	var err error
 	if fixed && c.rnd.secret() {
 		// Of a fixed size only those who are there are drawn: nothing hangs on who is. A run
 		// that repeats must not depend on who is fast.
-		roll = c.fleet.There(r.began)
+		roll, err = c.fleet.There(r.began)
 	} else {
-		roll = c.fleet.Roll()
+		roll, err = c.fleet.Roll()
 	}
-	coins := dp.Roll(roll.Len(), roll.Keys())
+	if err != nil {
+		return fail(err)
+	}
+	coins := dp.Roll(roll.Population)
 	if fixed {
-		if coins = dp.FixedRoll(roll.Len(), roll.Keys(), c.t.job.Cohort.Size); r.ready < c.t.job.Cohort.Size {
+		if coins = dp.FixedRoll(roll.Population, c.t.job.Cohort.Size); r.ready < c.t.job.Cohort.Size {
 			return fail(fmt.Errorf("%d devices are there, fewer than cohort.size = %d", r.ready, c.t.job.Cohort.Size))
 		}
 	}
-	var err error
 	if r.Draw, err = c.core.Draw(coins); err != nil {
 		return fail(err)
 	}

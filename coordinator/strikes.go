@@ -80,7 +80,10 @@ func (c *Coordinator) musterFleet() error {
 		maps.Copy(out, excluded)
 	}
 	for id, why := range out {
-		if d := c.fleet.Of(id); d != nil && why != "" && !d.Excluded {
+		if why == "" { // not seen for long: of these there may be a million
+			continue
+		}
+		if d := c.fleet.Of(id); d != nil && !d.Excluded {
 			c.shut(d, why)
 		}
 	}

@@ -1,19 +1,14 @@
 package dp
 
 import (
-	"bytes"
-	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
-	"iter"
 	"math"
 	"math/big"
-	"slices"
 )
 
 // ErrCertificate reports a sampling certificate that does not match the draw,
@@ -32,7 +27,7 @@ type Certificate struct {
 	Generator  string   `json:"generator"`  // where the coins came from
 	Rate       float64  `json:"rate"`       // q of every coin, exact
 	Population int      `json:"population"` // members that had a coin
-	Roll       [32]byte `json:"roll"`       // HMAC of the population's identity keys, in order, under the nonce
+	Roll       [32]byte `json:"roll"`       // HMAC of the population's identity keys, in order, under the nonce; see Run
 	Commitment [32]byte `json:"commitment"` // SHA-256(nonce, places of those who are in)
 
 	Nonce [32]byte `json:"-"` // secret: opens Roll and Commitment for an auditor
@@ -45,7 +40,11 @@ type Certificate struct {
 // A cohort is drawn once a round. It is never drawn again for a reconnect, and
 // nobody is replaced: that would change the coin.
 func DrawCohort(enrolled [][]byte, q float64, rnd io.Reader) (in []bool, cert Certificate, err error) {
-	who, cert, err := Roll(len(enrolled), slices.Values(enrolled))(q, rnd)
+	population, err := Keys(enrolled)
+	if err != nil {
+		return nil, cert, err
+	}
+	who, cert, err := Roll(population)(q, rnd)
 	if err != nil {
 		return nil, cert, err
 	}
@@ -54,34 +53,6 @@ func DrawCohort(enrolled [][]byte, q float64, rnd io.Reader) (in []bool, cert Ce
 		in[i] = true
 	}
 	return in, cert, nil
-}
-
-// distinct refuses a roll in which an identity stands twice, or an empty one, or that is not of
-// n. Millions that are in order need no table.
-func distinct(n int, enrolled iter.Seq[[]byte]) error {
-	ordered, i, last := true, 0, []byte(nil)
-	for k := range enrolled {
-		if len(k) == 0 {
-			return fmt.Errorf("dp: identity %d of %d is empty: %w", i, n, ErrCertificate)
-		}
-		ordered = ordered && bytes.Compare(last, k) < 0
-		last = k
-		i++
-	}
-	if i != n {
-		return fmt.Errorf("dp: a roll of %d identities has %d: %w", n, i, ErrCertificate)
-	}
-	if ordered {
-		return nil
-	}
-	seen := make(map[string]struct{}, n)
-	for k := range enrolled {
-		if _, dup := seen[string(k)]; dup {
-			return fmt.Errorf("dp: an identity (%x) is enrolled twice: %w", k[:min(8, len(k))], ErrCertificate)
-		}
-		seen[string(k)] = struct{}{}
-	}
-	return nil
 }
 
 // coinLimit is q*2^128, exact: q = m * 2^-s with m below 2^53 and s at most 117.
@@ -98,36 +69,6 @@ func generatorName(rnd io.Reader) string {
 		return "crypto/rand"
 	}
 	return fmt.Sprintf("injected %T", rnd)
-}
-
-// rollMAC is HMAC-SHA-256 under the nonce over the length-prefixed identity keys.
-// Without the key, whoever can guess who is enrolled could check it against a
-// certificate, and two certificates of one population would be alike.
-func rollMAC(nonce [32]byte, enrolled iter.Seq[[]byte]) [32]byte {
-	h := hmac.New(sha256.New, nonce[:])
-	h.Write([]byte("starling dp roll v2\x00"))
-	writeRoll(h, enrolled)
-	return [32]byte(h.Sum(nil))
-}
-
-// rollHash is what certificates had before there was a key: SHA-256.
-func rollHash(enrolled iter.Seq[[]byte]) [32]byte {
-	h := sha256.New()
-	h.Write([]byte("starling dp roll v1\x00"))
-	writeRoll(h, enrolled)
-	return [32]byte(h.Sum(nil))
-}
-
-func writeRoll(h hash.Hash, enrolled iter.Seq[[]byte]) {
-	b := make([]byte, 0, 4096) // some at a time
-	for k := range enrolled {
-		if len(b) > 0 && len(b)+8+len(k) > cap(b) {
-			h.Write(b)
-			b = b[:0]
-		}
-		b = append(binary.BigEndian.AppendUint64(b, uint64(len(k))), k...)
-	}
-	h.Write(b)
 }
 
 // commitment is to the places of those who are in, ascending.
@@ -159,13 +100,13 @@ func bitCommitment(nonce [32]byte, in []bool) [32]byte {
 
 // Verify holds a certificate and its nonce against the population and the
 // cohort it claims to be about. It cannot show that the coins were fair: that
-// rests on the generator it names. Certificates from before the roll had a key, and before
-// the commitment was to places, are understood.
+// rests on the generator it names. Certificates from before the roll had a key or runs, and
+// before the commitment was to places, are understood.
 func (c Certificate) Verify(enrolled [][]byte, in []bool) error {
 	if len(enrolled) != c.Population || len(in) != c.Population {
 		return fmt.Errorf("dp: certificate over %d members held against %d members and %d choices: %w", c.Population, len(enrolled), len(in), ErrCertificate)
 	}
-	if keys := slices.Values(enrolled); rollMAC(c.Nonce, keys) != c.Roll && rollHash(keys) != c.Roll {
+	if rollMAC(c.Nonce, runsOf(enrolled)) != c.Roll && rollMACv2(c.Nonce, enrolled) != c.Roll && rollHash(enrolled) != c.Roll {
 		return fmt.Errorf("dp: certificate is about another population: %w", ErrCertificate)
 	}
 	var who []int

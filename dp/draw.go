@@ -4,20 +4,15 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"iter"
 )
 
-// Roll returns a draw over a population of n identity keys, see [DrawCohort], that names who is
-// in by place, ascending. The certificate's hash of them takes time in the population, all else
-// in the cohort.
-func Roll(n int, enrolled iter.Seq[[]byte]) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
+// Roll returns a draw over a population, see [DrawCohort], that names who is in by place,
+// ascending. It takes time in the runs and in the cohort, none in the members.
+func Roll(p Population) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
 	return func(q float64, rnd io.Reader) ([]int, Certificate, error) {
-		if err := distinct(n, enrolled); err != nil {
-			return nil, Certificate{}, err
-		}
-		who, cert, err := Numbered(n)(q, rnd)
+		who, cert, err := Numbered(p.n)(q, rnd)
 		if err == nil {
-			cert.Roll = rollMAC(cert.Nonce, enrolled)
+			cert.Roll = rollMAC(cert.Nonce, p.runs)
 		}
 		return who, cert, err
 	}

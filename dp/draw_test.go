@@ -26,12 +26,16 @@ func TestNumberedDrawsAsRoll(t *testing.T) {
 			var nonce [32]byte
 			_, _ = stream.Read(nonce[:]) // never fails
 			want := defined(n, q, stream)
+			population, err := Keys(keys)
+			if err != nil {
+				t.Fatal(err)
+			}
 			in := make([]bool, n)
 			for _, i := range want {
 				in[i] = true
 			}
 			for name, draw := range map[string]func(float64, io.Reader) ([]int, Certificate, error){
-				"roll": Roll(n, slices.Values(keys)), "numbered": Numbered(n)} {
+				"roll": Roll(population), "numbered": Numbered(n)} {
 				got, cert, err := draw(q, rand.NewChaCha8(seed))
 				if err != nil {
 					t.Fatal(err)

@@ -3,7 +3,6 @@ package dp
 import (
 	"fmt"
 	"io"
-	"iter"
 	"slices"
 
 	"github.com/starling-fl/starling/internal/uniform"
@@ -13,18 +12,14 @@ import (
 // it no amplification: see [Certificate.AccountedRate] and [Event.Fixed].
 const MethodFixed = "fixed/v1"
 
-// FixedRoll returns a draw of exactly size of the enrolled identity keys, every set of so
-// many with the same probability. It returns their places, ascending. The rate that it is
-// asked for has no meaning here. It is an error where fewer are enrolled, or a key stands
-// twice.
-func FixedRoll(n int, enrolled iter.Seq[[]byte], size int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
+// FixedRoll returns a draw of exactly size of a population, every set of so many with the same
+// probability. It returns their places, ascending. The rate that it is asked for has no meaning
+// here. It is an error where there are fewer.
+func FixedRoll(p Population, size int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
 	return func(_ float64, rnd io.Reader) ([]int, Certificate, error) {
-		if err := distinct(n, enrolled); err != nil {
-			return nil, Certificate{}, err
-		}
-		who, cert, err := drawFixed(n, size, rnd)
+		who, cert, err := drawFixed(p.n, size, rnd)
 		if err == nil {
-			cert.Roll = rollMAC(cert.Nonce, enrolled)
+			cert.Roll = rollMAC(cert.Nonce, p.runs)
 		}
 		return who, cert, err
 	}

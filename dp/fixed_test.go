@@ -41,8 +41,12 @@ func TestFixedDrawsEverySetAlike(t *testing.T) {
 
 func TestFixedRollIsTheNumberedDraw(t *testing.T) {
 	keys := [][]byte{{1}, {2}, {3}, {4}, {5}, {6}}
+	population, err := Keys(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for size := 1; size <= 6; size++ {
-		who, cert, err := FixedRoll(6, slices.Values(keys), size)(1, rand.NewChaCha8([32]byte{byte(size)}))
+		who, cert, err := FixedRoll(population, size)(1, rand.NewChaCha8([32]byte{byte(size)}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,11 +77,8 @@ func TestFixedRefuses(t *testing.T) {
 	for name, draw := range map[string]func(float64, io.Reader) ([]int, Certificate, error){
 		"none":       FixedNumbered(4, 0),
 		"too many":   FixedNumbered(4, 5),
-		"twice":      FixedRoll(3, slices.Values([][]byte{{1}, {2}, {1}}), 2),
-		"an empty":   FixedRoll(3, slices.Values([][]byte{{1}, {}, {3}}), 2),
-		"too few":    FixedRoll(1, slices.Values([][]byte{{1}}), 2),
-		"no members": FixedRoll(0, slices.Values([][]byte{}), 1),
-		"uncounted":  FixedRoll(4, slices.Values([][]byte{{1}, {2}, {3}}), 2),
+		"too few":    FixedRoll(Population{n: 1}, 2),
+		"no members": FixedRoll(Population{}, 1),
 	} {
 		if who, _, err := draw(1, rand.NewChaCha8([32]byte{})); !errors.Is(err, ErrCertificate) || who != nil {
 			t.Errorf("%s: %v, %v", name, who, err)

@@ -60,7 +60,7 @@ func (d *Device) Works() { d.Missed, d.Overdue = 0, 0 }
 type Fleet struct {
 	byID      map[[32]byte]*Device
 	all       []*Device            // by round.Device
-	order     order                // of all
+	runs      runs                 // of all
 	out       map[*Device]struct{} // in no draw
 	connected int
 	ready     map[*Device]struct{} // of the connected: that can be assigned
@@ -69,7 +69,7 @@ type Fleet struct {
 
 // New is a fleet of nobody.
 func New() *Fleet {
-	return &Fleet{byID: map[[32]byte]*Device{}, out: map[*Device]struct{}{}, ready: map[*Device]struct{}{}, resting: map[*Device]struct{}{}}
+	return &Fleet{byID: map[[32]byte]*Device{}, runs: runs{by: map[beginning]*run{}}, out: map[*Device]struct{}{}, ready: map[*Device]struct{}{}, resting: map[*Device]struct{}{}}
 }
 
 // Add enrols an identity, which may be drawn.
@@ -77,6 +77,7 @@ func (f *Fleet) Add(id [32]byte) *Device {
 	d := &Device{ID: id, N: round.Device(len(f.all))}
 	f.byID[id] = d
 	f.all = append(f.all, d)
+	f.runs.add(d)
 	return d
 }
 
@@ -170,6 +171,9 @@ func (f *Fleet) Exclude(d *Device, why string) {
 }
 
 func (f *Fleet) absent(d *Device, is bool) {
+	if d.Out != is {
+		f.runs.of(d.ID).changed = true
+	}
 	if d.Out = is; is {
 		f.out[d] = struct{}{}
 	} else {
@@ -186,10 +190,16 @@ func (f *Fleet) Pardon(d *Device) {
 // Muster takes in who is in no draw: out has why a device is excluded, "" where it has not
 // been seen for long. One of those that is connected is seen.
 func (f *Fleet) Muster(out map[[32]byte]string) {
+	known := 0
 	for d := range f.out {
-		if _, is := out[d.ID]; !is {
+		if why, is := out[d.ID]; is && (why != "" || d.Link == nil) {
+			known++
+		} else {
 			f.absent(d, false)
 		}
+	}
+	if known == len(out) { // as in most rounds: of ten million, to look up who is out is a tenth of a second
+		return
 	}
 	for id, why := range out {
 		if d := f.byID[id]; d != nil {
@@ -200,17 +210,3 @@ func (f *Fleet) Muster(out map[[32]byte]string) {
 
 // Outside are those that are in no draw, in no order.
 func (f *Fleet) Outside() iter.Seq[*Device] { return maps.Keys(f.out) }
-
-// There are those that could be assigned now and may be drawn, in the order of their
-// identities.
-func (f *Fleet) There(now time.Time) (r Roll) {
-	var devices []*Device
-	for d := range f.ready {
-		if !d.Out && d.There(now) {
-			r.in = append(r.in, uint32(len(devices)))
-			devices = append(devices, d)
-		}
-	}
-	r.add(devices)
-	return r
-}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/coordinator/round"
+	"github.com/starling-fl/starling/dp"
 )
 
 // TestCounts: whatever happens to devices in whatever order, the counts are what a walk over
@@ -25,7 +27,7 @@ func TestCounts(t *testing.T) {
 			d := f.At(round.Device(r.IntN(f.Enrolled())))
 			switch r.IntN(9) {
 			case 8:
-				if id := [32]byte{byte(r.IntN(256)), byte(r.IntN(256)), 1}; f.Of(id) == nil && step%10 == 0 {
+				if id := [32]byte{byte(r.IntN(3) * 99), byte(r.IntN(2)), byte(r.IntN(256)), 1}; f.Of(id) == nil && step%10 == 0 {
 					f.Add(id)
 				}
 			case 0, 1:
@@ -101,17 +103,31 @@ func rolls(t *testing.T, f *Fleet, now time.Time) {
 		}
 	}
 	for _, c := range []struct {
-		got  Roll
+		ask  func() (Roll, error)
 		want []round.Device
-	}{{f.Roll(), drawn}, {f.There(now), there}} {
-		keys := slices.Collect(c.got.Keys())
-		if len(keys) != len(c.want) || c.got.Len() != len(c.want) {
-			t.Fatalf("on the roll stand %d, want %v", len(keys), c.want)
+	}{{f.Roll, drawn}, {func() (Roll, error) { return f.There(now) }, there}} {
+		got, err := c.ask()
+		if err != nil || got.Len() != len(c.want) {
+			t.Fatalf("on the roll stand %d, %v, want %v", got.Len(), err, c.want)
 		}
+		if len(c.want) == 0 {
+			continue
+		}
+		var keys [][]byte
 		for i, n := range c.want {
-			if id := f.At(n).ID; c.got.Who(i) != n || !slices.Equal(keys[i], id[:]) {
-				t.Fatalf("at %d on the roll stands device %d as %x, want %d as %x", i, c.got.Who(i), keys[i], n, id)
+			if got.Who(i) != n {
+				t.Fatalf("at %d on the roll stands device %d, want %d", i, got.Who(i), n)
 			}
+			keys = append(keys, f.At(n).ID[:])
+		}
+		// The certificate is about these keys and no others.
+		who, cert, err := dp.Roll(got.Population)(0.5, rand.NewChaCha8([32]byte{byte(len(keys))}))
+		in := make([]bool, len(keys))
+		for _, i := range who {
+			in[i] = true
+		}
+		if err := errors.Join(err, cert.Verify(keys, in)); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

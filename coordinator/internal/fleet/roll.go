@@ -2,69 +2,135 @@ package fleet
 
 import (
 	"bytes"
-	"iter"
 	"slices"
+	"time"
 
 	"github.com/starling-fl/starling/coordinator/round"
+	"github.com/starling-fl/starling/dp"
 )
 
 // Roll are devices of whom some are drawn, in the order of their identities, so that a draw
-// from a seed does not depend on who enrolled first. It holds until a device is enrolled.
+// from a seed does not depend on who enrolled first. It holds until the fleet changes.
 type Roll struct {
-	order
-	in []uint32 // places in the order
+	dp.Population
+	runs   []*run
+	starts []int // the place of each run's first
 }
 
-// Len counts them, Keys are their identities, and Who is the one at a place.
-func (r Roll) Len() int               { return len(r.in) }
-func (r Roll) Who(i int) round.Device { return r.who[r.in[i]] }
-func (r Roll) Keys() iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		for _, at := range r.in {
-			if !yield(r.keys[at][:]) {
-				return
+// Who is the one at a place.
+func (r Roll) Who(i int) round.Device {
+	at, is := slices.BinarySearch(r.starts, i)
+	if !is {
+		at--
+	}
+	return r.runs[at].members[i-r.starts[at]].n
+}
+
+// run is the devices whose identities have one beginning. These stand beside each other: of
+// ten million devices, to look each up would be most of a draw's time.
+type run struct {
+	members []member // sorted: those in draws first, each in the order of their identities
+	in      int      // in draws
+	sum     dp.Run   // of them, where there are any
+	changed bool     // since it was sorted
+}
+
+type member struct {
+	id [32]byte
+	n  round.Device
+}
+
+// beginning says in which run an identity is.
+type beginning [dp.RunBytes]byte
+
+func beginningOf(id [32]byte) beginning { return beginning(id[:dp.RunBytes]) }
+
+// runs is devices in the order of their identities.
+type runs struct {
+	by      map[beginning]*run
+	ordered []*run
+}
+
+func (r *runs) of(id [32]byte) *run { return r.by[beginningOf(id)] }
+
+// add puts a device into its run.
+func (r *runs) add(d *Device) {
+	in := r.of(d.ID)
+	if in == nil {
+		in = &run{}
+		r.by[beginningOf(d.ID)] = in
+		r.ordered = append(r.ordered, in)
+	}
+	in.members = append(in.members, member{d.ID, d.N})
+	in.changed = true
+}
+
+// roll sorts runs that have changed, and is what all of them come to.
+func (r *runs) roll(out func(round.Device) bool) (Roll, error) {
+	for _, in := range r.ordered {
+		if in.changed {
+			if err := in.sort(out); err != nil {
+				return Roll{}, err
 			}
 		}
 	}
-}
-
-// order is devices in the order of their identities. These stand beside each other: of
-// ten million devices, to look each up would be most of a draw's time.
-type order struct {
-	keys [][32]byte
-	who  []round.Device
-}
-
-// Roll are all that may be drawn. It costs a look at each, and what it takes to put those in
-// their places who enrolled since it was asked for last.
-func (f *Fleet) Roll() Roll {
-	f.order.add(f.all[len(f.order.who):])
-	out := make([]bool, len(f.all))
-	for d := range f.out {
-		out[d.N] = true
+	first := func(in *run) []byte { return in.members[0].id[:dp.RunBytes] }
+	if order := func(a, b *run) int { return bytes.Compare(first(a), first(b)) }; !slices.IsSortedFunc(r.ordered, order) {
+		slices.SortFunc(r.ordered, order)
 	}
-	r := Roll{f.order, make([]uint32, 0, f.Active())}
-	for at, n := range f.order.who {
-		if !out[n] {
-			r.in = append(r.in, uint32(at))
+	var roll Roll
+	var sums []dp.Run
+	n := 0
+	for _, in := range r.ordered {
+		if in.in > 0 {
+			roll.runs, roll.starts, sums = append(roll.runs, in), append(roll.starts, n), append(sums, in.sum)
+			n += in.in
 		}
 	}
-	return r
+	var err error
+	roll.Population, err = dp.Runs(sums)
+	return roll, err
 }
 
-// add puts more devices in their places.
-func (o *order) add(more []*Device) {
-	more = slices.Clone(more)
-	slices.SortFunc(more, func(a, b *Device) int { return bytes.Compare(a.ID[:], b.ID[:]) })
-	at := len(o.who) // from the end on nothing is overwritten before it is moved
-	o.keys, o.who = append(o.keys, make([][32]byte, len(more))...), append(o.who, make([]round.Device, len(more))...)
-	for to := len(o.who) - 1; len(more) > 0; to-- {
-		if d := more[len(more)-1]; at == 0 || bytes.Compare(o.keys[at-1][:], d.ID[:]) < 0 {
-			o.keys[to], o.who[to] = d.ID, d.N
-			more = more[:len(more)-1]
-		} else {
-			at--
-			o.keys[to], o.who[to] = o.keys[at], o.who[at]
+func (in *run) sort(out func(round.Device) bool) error {
+	slices.SortFunc(in.members, func(a, b member) int { return bytes.Compare(a.id[:], b.id[:]) })
+	keys := make([][]byte, 0, len(in.members))
+	var others []member
+	at := 0
+	for _, m := range in.members {
+		if out(m.n) {
+			others = append(others, m)
+			continue
+		}
+		in.members[at] = m
+		at++
+	}
+	copy(in.members[at:], others)
+	in.in, in.changed = at, false
+	for i := range in.members[:at] {
+		keys = append(keys, in.members[i].id[:])
+	}
+	var err error
+	if at > 0 {
+		in.sum, err = dp.NewRun(keys)
+	}
+	return err
+}
+
+// Roll are all that may be drawn. It costs what has changed since it was asked for last, and a
+// look at each run.
+func (f *Fleet) Roll() (Roll, error) {
+	return f.runs.roll(func(n round.Device) bool { return f.all[n].Out })
+}
+
+// There are those that could be assigned now and may be drawn, in the order of their
+// identities.
+func (f *Fleet) There(now time.Time) (Roll, error) {
+	there := runs{by: map[beginning]*run{}}
+	for d := range f.ready {
+		if !d.Out && d.There(now) {
+			there.add(d)
 		}
 	}
+	return there.roll(func(round.Device) bool { return false })
 }
