@@ -55,10 +55,15 @@ func NewRun(keys [][]byte) (Run, error) {
 }
 
 func runOf(keys [][]byte) Run {
-	h := sha256.New()
-	h.Write([]byte("starling dp run v1\x00"))
-	writeKeys(h, keys)
-	return Run{n: len(keys), first: beginning(keys[0]), hash: [32]byte(h.Sum(nil))}
+	b := append(make([]byte, 0, 256), "starling dp run v1\x00"...) // most have few keys
+	for _, k := range keys {
+		b = appendKey(b, k)
+	}
+	return Run{n: len(keys), first: beginning(keys[0]), hash: sha256.Sum256(b)}
+}
+
+func appendKey(b, key []byte) []byte {
+	return append(binary.BigEndian.AppendUint64(b, uint64(len(key))), key...)
 }
 
 // runsOf cuts keys into runs, as long as they get.
@@ -144,7 +149,7 @@ func writeKeys(h hash.Hash, keys [][]byte) {
 			h.Write(b)
 			b = b[:0]
 		}
-		b = append(binary.BigEndian.AppendUint64(b, uint64(len(k))), k...)
+		b = appendKey(b, k)
 	}
 	h.Write(b)
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -241,7 +242,7 @@ func exclude(tx *sql.Tx, key [32]byte, reason string) error {
 // that have not been seen since the given time with "".
 func (s *Store) NotDrawn(since time.Time) (map[[32]byte]string, error) {
 	rows, err := s.db.Query(`SELECT key, excluded FROM identity WHERE excluded <> ''
-		UNION ALL SELECT key, excluded FROM identity WHERE seen < $1 AND excluded = ''`, since.Unix()) // each by its index
+		UNION ALL SELECT key, '' FROM identity WHERE seen < $1`, since.Unix()) // each by its index; who is in both is excluded
 	if err != nil {
 		return nil, prefixed(err)
 	}
@@ -253,7 +254,7 @@ func (s *Store) NotDrawn(since time.Time) (map[[32]byte]string, error) {
 		if err := rows.Scan(&key, &excluded); err != nil {
 			return nil, prefixed(err)
 		}
-		out[[32]byte(key)] = excluded
+		out[[32]byte(key)] = cmp.Or(excluded, out[[32]byte(key)])
 	}
 	return out, rows.Err()
 }

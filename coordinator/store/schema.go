@@ -39,8 +39,13 @@ CREATE TABLE invitation (
 UPDATE identity SET seen = at;
 `
 
-// seenSchema is for draws: who was not seen for long is found without a look at all who were.
-const seenSchema = `CREATE INDEX IF NOT EXISTS identity_seen ON identity (seen);`
+// seenSchema is for draws: who was not seen for long is found without a look at all who were, and
+// read from the index alone. The rows stand anywhere in the table, and each would cost ten times
+// as much. Before, the index had no keys.
+const seenSchema = `
+DROP INDEX IF EXISTS identity_seen;
+CREATE INDEX IF NOT EXISTS identity_by_seen ON identity (seen, key);
+`
 
 const schema = `
 CREATE TABLE identity (

@@ -382,7 +382,7 @@ func TestStoreOfSchema2(t *testing.T) {
 	dir := folder(t)
 	s := open(t, dir)
 	for _, change := range []string{
-		`DROP INDEX identity_excluded`, `DROP INDEX identity_seen`, `ALTER TABLE identity DROP COLUMN seen`, `ALTER TABLE identity DROP COLUMN invitation`,
+		`DROP INDEX identity_excluded`, `DROP INDEX identity_by_seen`, `ALTER TABLE identity DROP COLUMN seen`, `ALTER TABLE identity DROP COLUMN invitation`,
 		`ALTER TABLE identity DROP COLUMN excluded`, `DROP TABLE strike`, `DROP TABLE invitation`,
 		`DELETE FROM meta WHERE key IN ('promise', 'delta')`, `UPDATE meta SET value = '2' WHERE key = 'schema'`,
 		`INSERT INTO identity (key, at) VALUES (zeroblob(32), 7)`,

@@ -61,7 +61,7 @@ type Fleet struct {
 	byID      map[[32]byte]*Device
 	all       []*Device            // by round.Device
 	runs      runs                 // of all
-	out       map[*Device]struct{} // in no draw
+	out       map[[32]byte]*Device // in no draw
 	connected int
 	ready     map[*Device]struct{} // of the connected: that can be assigned
 	resting   map[*Device]struct{} // that rested when last looked at
@@ -69,7 +69,7 @@ type Fleet struct {
 
 // New is a fleet of nobody.
 func New() *Fleet {
-	return &Fleet{byID: map[[32]byte]*Device{}, runs: runs{by: map[beginning]*run{}}, out: map[*Device]struct{}{}, ready: map[*Device]struct{}{}, resting: map[*Device]struct{}{}}
+	return &Fleet{byID: map[[32]byte]*Device{}, runs: runs{by: map[beginning]*run{}}, out: map[[32]byte]*Device{}, ready: map[*Device]struct{}{}, resting: map[*Device]struct{}{}}
 }
 
 // Add enrols an identity, which may be drawn.
@@ -175,9 +175,9 @@ func (f *Fleet) absent(d *Device, is bool) {
 		f.runs.of(d.ID).changed = true
 	}
 	if d.Out = is; is {
-		f.out[d] = struct{}{}
+		f.out[d.ID] = d
 	} else {
-		delete(f.out, d)
+		delete(f.out, d.ID)
 	}
 }
 
@@ -190,18 +190,15 @@ func (f *Fleet) Pardon(d *Device) {
 // Muster takes in who is in no draw: out has why a device is excluded, "" where it has not
 // been seen for long. One of those that is connected is seen.
 func (f *Fleet) Muster(out map[[32]byte]string) {
-	known := 0
-	for d := range f.out {
-		if why, is := out[d.ID]; is && (why != "" || d.Link == nil) {
-			known++
-		} else {
+	for id, d := range f.out {
+		if why, is := out[id]; !is || why == "" && d.Link != nil {
 			f.absent(d, false)
 		}
 	}
-	if known == len(out) { // as in most rounds: of ten million, to look up who is out is a tenth of a second
-		return
-	}
 	for id, why := range out {
+		if _, is := f.out[id]; is { // as most: among millions, to look up devices takes long
+			continue
+		}
 		if d := f.byID[id]; d != nil {
 			f.absent(d, why != "" || d.Link == nil)
 		}
@@ -209,4 +206,4 @@ func (f *Fleet) Muster(out map[[32]byte]string) {
 }
 
 // Outside are those that are in no draw, in no order.
-func (f *Fleet) Outside() iter.Seq[*Device] { return maps.Keys(f.out) }
+func (f *Fleet) Outside() iter.Seq[*Device] { return maps.Values(f.out) }
