@@ -122,10 +122,10 @@ use the processors, every figure is larger: the devices' 12 ms each, as there, t
 		script: []string{"lab/bench/drawing/run.sh", "10000000"}, about: `
 What a round's draw costs beside 10,000,000 that are enrolled, of which one in a hundred was not seen for long and one
 in a thousand is excluded. What it asks the store: who is in no draw, whether rounds are paused, the round's beginning;
-of PostgreSQL's process beside ours as "server". And all that it does itself: those who are in no draw are taken in, and
-by coins some 1,000 of the others are drawn and all of their keys hashed for the certificate, or 1,000 are drawn of
-50,000 that are there. A round asks one of the
-databases, and draws by coins or a fixed number. Goal: half a second. It takes 10 GB of disk and 8 of memory.`},
+of PostgreSQL's process beside ours as "server". And all that it does itself: those who are in no draw are taken in, of
+whom a thousand are others in each round, and by coins some 1,000 of the others are drawn and the certificate made, or
+1,000 are drawn of 50,000 that are there. A round asks one of the databases, and draws by coins or a fixed number. Goal:
+half a second. It takes 10 GB of disk and 8 of memory.`},
 	{name: "quant", title: "Quantization", script: []string{"lab/bench/quant/run.sh"}, about: `
 d = 135,176, one core, and bitsandbytes' NF4 on the CPU (one thread) in the same run; the goldens are recomputed with
 it. Not measured: arm64 (plain Go there). Bytes on the wire are in [BANDWIDTH.md](BANDWIDTH.md).`},
