@@ -36,13 +36,23 @@ func hashesOf(t *testing.T, ledger []byte) (hashes []string) {
 	return hashes
 }
 
-// TestUpgrade: the folder of a job that an earlier program was killed in (testdata/upgrade,
-// with the script that made it) is today's: its ledger verifies with the hashes that the
+// TestUpgrade: each folder of a job that an earlier program was killed in (testdata/upgrade,
+// with the script that made them) is today's: its ledger verifies with the hashes that the
 // earlier program gave it, a backup that is put back goes on with the devices that were
 // enrolled, and the job ends with every round in the ledger once.
 func TestUpgrade(t *testing.T) {
+	folders, err := filepath.Glob(filepath.Join("testdata", "upgrade", "*", "folder.zip"))
+	if err != nil || len(folders) < 2 {
+		t.Fatal(folders, err)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Base(filepath.Dir(folder)), func(t *testing.T) { upgrade(t, folder) })
+	}
+}
+
+func upgrade(t *testing.T, folder string) {
 	dir := t.TempDir()
-	z, err := zip.OpenReader(filepath.Join("testdata", "upgrade", "folder.zip"))
+	z, err := zip.OpenReader(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,13 @@
 #!/bin/sh
-# Makes folder.zip: the folder of a job that an earlier program ran, and was killed in, for
-# TestUpgrade. Run it with the program of a release before its successor changes what it keeps.
+# Makes DATE/folder.zip: the folder of a job that an earlier program ran, and was killed in, for
+# TestUpgrade, beside those that are there. Run it with the program of a release before its
+# successor changes what it keeps.
 #
 #   sh make.sh /path/to/starling "the commit it was built from"
 set -eu
 program=$1
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)/$(date +%F)
+mkdir -p "$here"
 dir=$(mktemp -d)
 trap 'kill -9 $running 2>/dev/null || true; rm -rf "$dir"' EXIT
 running=
