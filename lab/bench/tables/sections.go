@@ -108,7 +108,7 @@ its own; a fifth of the devices leaves in each round and comes back, and one par
 restarted: owner, gateway, owner, database, gateway, NATS. It fails where no round ends for five minutes, one that was
 begun has not ended, one is charged twice, the job's ledger and the fleet's do not verify or agree, a device is sent
 away, or memory grows by a third. It is what ` + "`make soak`" + ` runs.`},
-	{name: "waiting", title: "Connections that wait, over gateways", long: true, script: []string{"lab/bench/gateways/idle.sh", "50000", "4"}, about: `
+	{name: "waiting", title: "Connections that wait, over gateways", long: true, script: []string{"lab/bench/gateways/idle.sh", "50000", "4", "9"}, about: `
 50,000 light devices, a quarter of them by each of four gateways (20,000 open files a process), over NATS to one coordinator that ends their TLS and waits
 for more; each process alone, and its processor time over half a minute in which every device is pinged. Goal: 50,000
 in 4 GB, 80 kB each, and a quarter of a core. Devices have taken part in no round: after one, TLS keeps a record's
