@@ -32,7 +32,7 @@ func (c *Coordinator) declined(r *running, d *fleet.Device, m *wire.Refuse) {
 
 // advice says what an operator can do about a limit of devices' owners.
 var advice = map[uint16]string{
-	wire.CodeMemory: "training.micro_batch and base_format: nf4 take less memory",
+	wire.CodeMemory: "smaller training.memory or training.micro_batch, and base_format: nf4, take less memory",
 	wire.CodeWork:   "fewer training.steps, a smaller batch or sequence take less work",
 	wire.CodePolicy: "starling join tells each owner which of its limits it is",
 }

@@ -268,7 +268,7 @@ const (
 	whyFine   = "The finer an update is written, the more of your data fits into it"
 	whyValues = "The more values an update has, the more of your data fits into it"
 	whyWork   = "It is this device's time and current"
-	whyMemory = "It is this device's memory; the job's training.micro_batch and base_format make it less"
+	whyMemory = "It is this device's memory; the job's training.memory, training.micro_batch and base_format make it less"
 	whyRounds = "Every round tells a little more about your data"
 )
 

@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/wasm/compiler"
@@ -49,8 +50,22 @@ func step(ctx context.Context, spec Spec) ([]byte, error) {
 	step.Keep = nn.Keepable(lay)
 	// The job's name is free text, which a manifest is not; and equal steps of two
 	// jobs are one program.
-	return compileGraph(ctx, "step", spec, spec.Job.Fused(), step.Build)
+	mib := spec.Job.Training.Memory
+	choices := recomputes
+	if mib == 0 {
+		mib, choices = training.DefaultMemory, []nn.Recompute{nn.RecomputeByShape}
+	}
+	for _, step.Recompute = range choices {
+		var code []byte
+		if code, err = compileGraph(ctx, "step", spec, spec.Job.Fused(), mib<<20, step.Build); !errors.Is(err, compiler.ErrMemory) {
+			return code, err
+		}
+	}
+	return nil, fmt.Errorf("training.memory is %d: %w; give more of it, or a smaller training.micro_batch or adapter.sequence, or base_format: nf4", mib, err)
 }
+
+// recomputes are what a step may compute again, the fastest first.
+var recomputes = []nn.Recompute{nn.RecomputeNothing, nn.RecomputeSelected, nn.RecomputeLayers}
 
 // Forward makes the forward pass of one example into a program, for those who
 // took part and try what came of it. It is exact whatever the job trained with: it
@@ -60,11 +75,11 @@ func Forward(spec Spec) ([]byte, error) {
 	pass := nn.ForwardSpec{
 		Config: spec.Base.Config, Method: j.Method(), Classes: len(j.Labels), Rank: spec.Rank, Batch: 1, Sequence: j.Adapter.Sequence,
 	}
-	return compileGraph(context.Background(), "forward", spec, false, pass.Build)
+	return compileGraph(context.Background(), "forward", spec, false, training.DefaultMemory<<20, pass.Build)
 }
 
-// compileGraph makes what build adds to a graph into a program.
-func compileGraph(ctx context.Context, what string, spec Spec, fused bool,
+// compileGraph makes what build adds to a graph into a program of at most so many bytes of memory.
+func compileGraph(ctx context.Context, what string, spec Spec, fused bool, memory int,
 	build func(*graph.Graph) ([]nn.Param, []nn.Output, error),
 ) ([]byte, error) {
 	var params []nn.Param
@@ -83,7 +98,7 @@ func compileGraph(ctx context.Context, what string, spec Spec, fused bool,
 	if err != nil {
 		return nil, err
 	}
-	s := compiler.Spec{Name: fmt.Sprintf("%s rank %d", what, spec.Rank), Host: spec.Host, Fused: fused, Stop: ctx.Err}
+	s := compiler.Spec{Name: fmt.Sprintf("%s rank %d", what, spec.Rank), Host: spec.Host, Fused: fused, Memory: memory, Stop: ctx.Err}
 	for _, p := range params {
 		switch p.Role {
 		case nn.State:

@@ -74,7 +74,11 @@ func Work(j job.Job, base *model.Base, rank int) (float64, error) {
 	}
 	deep, _ := base.Config.Depth()
 	layers, tensors := float64(deep), float64(len(l.Spans(rank)))
-	return graph*(layers+tensors/4) + search*layers*tensors, nil
+	work := graph*(layers+tensors/4) + search*layers*tensors
+	if j.Training.Memory > 0 {
+		work *= float64(len(recomputes))
+	}
+	return work, nil
 }
 
 // Remake compiles the program of an announced job again, for a device that runs no

@@ -22,7 +22,7 @@ const (
 	maxRank          = 8
 	maxElements      = 1 << 28 // of one tensor: 1 GiB of floats
 	maxSegments      = 8192    // exports of a step, or to prepare
-	maxCalls         = 16384   // of a step with all rounds: of some 2.5 ms each, 40 s
+	maxCalls         = 32768   // of a step with all rounds: of some 2.5 ms each, 80 s
 	maxDataSegments  = 4096
 	maxMove          = 1 << 32 // of what a product reaches, from round to round
 	maxParts         = 16      // of a product: workers that can share it

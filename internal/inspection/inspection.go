@@ -60,7 +60,7 @@ func Program(ctx context.Context, file string) (*Report, error) {
 		Segments: step(m, rep.Segments),
 	}
 	if !rep.Relaxed { // which browsers alone compile
-		p, err := wasm.Load(ctx, program, wasm.Config{})
+		p, err := wasm.Load(ctx, program, wasm.Config{Limits: wasm.Limits{MemoryPages: 1 << 16}}) // no instance takes it
 		if err == nil {
 			err = p.Close()
 		}

@@ -82,6 +82,11 @@ type Spec struct {
 	// CompactBase keeps the base's matrices as 4-bit codes in a device's memory;
 	// it needs a base that is stored as NF4. Default false.
 	CompactBase bool `yaml:"compact_base"`
+	// Memory is the most that a training program may take of a device's memory, the base's weights
+	// included, in MiB, 64..2048: activations are kept for the way back as far as they fit, else computed
+	// again. A device whose owner gives less refuses the job. Default 1024, of which decoders keep
+	// at most 256 of activations.
+	Memory int `yaml:"memory" json:",omitempty"`
 	// HeldOut is the share of a device's own examples (or each provider's), chosen by their
 	// content, that it never trains on. In each round it scores the adapter on some of them before
 	// it trains, and reports the result inside its masked, noised vector. At most 0.5. Default 0:
@@ -133,6 +138,8 @@ func (s Spec) Validate() error {
 			s.Epochs, s.Steps, s.Epochs, s.Batch)
 	case s.MicroBatch < 0 || s.MicroBatch > s.Batch || s.MicroBatch > 0 && s.Batch%s.MicroBatch != 0:
 		return fmt.Errorf("training.micro_batch is %d, must be a divisor of training.batch, %d", s.MicroBatch, s.Batch)
+	case s.Memory != 0 && (s.Memory < leastMemory || s.Memory > MaxMemory):
+		return fmt.Errorf("training.memory is %d, must be in %d..%d (MiB), or 0", s.Memory, leastMemory, MaxMemory)
 	case !slices.Contains(Optimizers, s.Optimizer):
 		return fmt.Errorf("training.optimizer is %q, must be one of %s", s.Optimizer, strings.Join(Optimizers, ", "))
 	case s.Optimizer != Shampoo && (s.StatisticsEvery != 0 || s.RootsEvery != 0):
@@ -186,6 +193,13 @@ const (
 	mostScored = 1 << 10
 
 	mostWeighed = 1 << 24 // examples
+)
+
+// Bounds of Spec.Memory, MiB, and what it is where it is 0.
+const (
+	leastMemory   = 64
+	MaxMemory     = 2048
+	DefaultMemory = 1024
 )
 
 // MaxHeldOut is the largest Spec.HeldOut: at least half of the data is left to be trained on.

@@ -21,10 +21,12 @@ type decoder struct {
 	cfg    model.Config
 	scale  float64 // of the low-rank products
 	params *params
+
+	recompute Recompute
 }
 
 func (e encoder) decoder() decoder {
-	return decoder{cfg: e.cfg, scale: e.scale, params: e.params, elementary: e.elementary}
+	return decoder{cfg: e.cfg, scale: e.scale, params: e.params, elementary: e.elementary, recompute: e.recompute}
 }
 
 // nextStates are what the head reads of the places whose next token is told: [B*K,

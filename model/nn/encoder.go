@@ -23,6 +23,8 @@ type encoder struct {
 	scale  float64 // of the low-rank products
 	params *params
 	kept   *kept // of a step whose host keeps what convolutions make of recordings; nil: none does
+
+	recompute Recompute
 }
 
 // hidden returns the last layer's states [B*S, hidden] and keep [B,S]: 1 for a
@@ -102,7 +104,7 @@ func (e encoder) layer(x, bias *graph.Node, l model.Layer, blank func(x *graph.N
 	x = blank(e.norm(graph.Add(x, e.sublayer(e.dense(a, l.AttentionOutput, h), l.AttentionOutput)), l.AttentionNorm))
 	f := e.dense(x, l.Intermediate, e.cfg.IntermediateSize)
 	active := func(in []*graph.Node) *graph.Node { return blank(e.activation(in[0], e.cfg.HiddenAct)) }
-	if d := bias.Shape().Dimensions; tight(d[0], e.cfg.NumAttentionHeads, d[1], e.cfg.NumHiddenLayers) {
+	if d := bias.Shape().Dimensions; e.recompute.attention(d[0], e.cfg.NumAttentionHeads, d[1], e.cfg.NumHiddenLayers) {
 		f = again(active, f)
 	} else {
 		f = active([]*graph.Node{f})
@@ -119,7 +121,7 @@ func (e encoder) attention(q, k, v, bias *graph.Node) *graph.Node {
 // one every state sees all.
 func (e encoder) attend(q, k, v, bias *graph.Node, b int) *graph.Node {
 	of := func(in []*graph.Node) *graph.Node { return e.attendTo(in[0], in[1], in[2], bias, b) }
-	if tight(b, e.cfg.NumAttentionHeads, q.Shape().Dimensions[0]/b, e.cfg.NumHiddenLayers) {
+	if e.recompute.attention(b, e.cfg.NumAttentionHeads, q.Shape().Dimensions[0]/b, e.cfg.NumHiddenLayers) {
 		return again(of, q, k, v)
 	}
 	return of([]*graph.Node{q, k, v})

@@ -29,7 +29,7 @@ var losses = map[model.Loss]func(e encoder, s StepSpec, outputs int) aim{
 
 // writer is the same base as one with a decoder.
 func (e encoder) writer() t5 {
-	return t5{cfg: e.cfg, scale: e.scale, params: e.params, elementary: e.elementary}
+	return t5{cfg: e.cfg, scale: e.scale, params: e.params, elementary: e.elementary, recompute: e.recompute}
 }
 
 // document is what it reads, of the inputs that the graph has.

@@ -35,11 +35,29 @@ func joined(stages []stage) []stage {
 	return []stage{all}
 }
 
-// keptActivations is how many bytes of layers' activations a decoder's step may keep for its way back; of more it keeps
-// what the stages of layers read, which are what linear maps give, and computes the rest again. Where that would be more
-// than keptProducts it keeps what each layer reads, and computes the layer again. All of it follows from the shape alone,
-// so that a step is one program everywhere. Variables for tests.
-var keptActivations, keptProducts = 128 << 20, 256 << 20
+// Recompute is what a step computes again for its way back, so as not to keep it.
+type Recompute int
+
+const (
+	// RecomputeByShape keeps a decoder's activations up to keptActivations bytes, and else what the stages of its layers
+	// read up to keptProducts; and an encoder's attention up to keptScores.
+	RecomputeByShape Recompute = iota
+	// RecomputeNothing keeps all activations.
+	RecomputeNothing
+	// RecomputeSelected keeps what the stages of a decoder's layers read, which are what linear maps give, and computes the
+	// rest again; of an encoder it computes attention and activations again.
+	RecomputeSelected
+	// RecomputeLayers keeps what each of a decoder's layers reads; an encoder's are as with RecomputeSelected.
+	RecomputeLayers
+)
+
+// Of RecomputeByShape, in bytes. All of it follows from the shape alone, so that a step is one program everywhere.
+const keptActivations, keptProducts, keptScores = 128 << 20, 256 << 20, 256 << 20
+
+// attention says whether that of so many layers of b sequences of s places is computed again.
+func (r Recompute) attention(b, heads, s, layers int) bool {
+	return r > RecomputeNothing || r == RecomputeByShape && 4*3*b*heads*s*s*layers > keptScores
+}
 
 // activations is about how many bytes layers keep of b texts of s tokens.
 func (d decoder) activations(b, s int) int {
@@ -70,10 +88,9 @@ func isTrained(name string) bool {
 	return strings.HasSuffix(name, ".lora_A.weight") || strings.HasSuffix(name, ".lora_B.weight") || strings.HasSuffix(name, model.DeltaSuffix)
 }
 
-// recomputes says whether a step computes its layers again: where their activations are many
-// and nothing but layers is trained.
+// recomputes says whether a step computes of its layers again: never where more than layers is trained.
 func (d decoder) recomputes(b, s int) bool {
-	if d.activations(b, s) <= keptActivations {
+	if d.recompute == RecomputeNothing || d.recompute == RecomputeByShape && d.activations(b, s) <= keptActivations {
 		return false
 	}
 	trained, within := 0, 0
@@ -100,10 +117,11 @@ func (d decoder) recomputedLoss() (loss, surrogate *graph.Node) {
 	b, s := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
 	keep := d.read(tokens, places)
 	layers := d.layers(tokens, keep)
+	whole := d.recompute == RecomputeLayers || d.recompute == RecomputeByShape && d.products(b, s) > keptProducts
 	var stages []stage
 	for l := range d.cfg.NumHiddenLayers {
 		of := layers(l)
-		if d.products(b, s) > keptProducts {
+		if whole {
 			of = joined(of)
 		}
 		stages = append(stages, of...)
@@ -147,14 +165,6 @@ func (d decoder) recomputedLoss() (loss, surrogate *graph.Node) {
 	}
 	return loss, surrogate
 }
-
-// keptScores is how many bytes of attention's scores encoders' layers may keep for their way back; of more, each layer's
-// attention is computed again from its queries, keys and values, and its activation from what it activates. A variable
-// for tests.
-var keptScores = 256 << 20
-
-// tight says whether so many layers of b sequences of s places keep too many scores.
-func tight(b, heads, s, layers int) bool { return 4*3*b*heads*s*s*layers > keptScores }
 
 // again is f of inputs that have the shape of what it gives. For its gradient f is computed again, behind barriers, so
 // that nothing within it is kept for the way back.

@@ -18,7 +18,6 @@ import (
 // that keeps their activations, on the Go backend and as a compiled program; where more than
 // layers is trained, none is computed again.
 func TestRecomputedLayers(t *testing.T) {
-	defer func(activations, products int) { keptActivations, keptProducts = activations, products }(keptActivations, keptProducts)
 	for _, name := range causalFamilies {
 		dir, base, want := loadCausal(t, name)
 		adapter, err := model.LoadPEFT(os.DirFS(filepath.Join(dir, "adapter")), base, model.TaskCausal, 0, nil)
@@ -32,8 +31,8 @@ func TestRecomputedLayers(t *testing.T) {
 		for backend, be := range map[string]compute.Backend{"Go": nil, "compiled": compiler.New()} {
 			var deltas [3][]float32
 			var losses [3]float32
-			for i, kept := range [3][2]int{{1 << 40, 0}, {0, 1 << 40}, {0, 0}} {
-				keptActivations, keptProducts = kept[0], kept[1]
+			for i, again := range []Recompute{RecomputeNothing, RecomputeSelected, RecomputeLayers} {
+				s.Recompute = again
 				step, err := newTrainer(be, s, base, map[string]compute.Buffer{})
 				if err != nil {
 					t.Fatalf("%s, %s: %v", name, backend, err)
@@ -60,7 +59,6 @@ func TestRecomputedLayers(t *testing.T) {
 // A step that computes attention and activations again gives the loss and the gradients of one that keeps them: those of
 // an encoder, and of a T5 whose distances are trained, too.
 func TestRecomputedAttention(t *testing.T) {
-	defer func(was int) { keptScores = was }(keptScores)
 	type step struct {
 		spec  StepSpec
 		base  *model.Base
@@ -88,8 +86,8 @@ func TestRecomputedAttention(t *testing.T) {
 		for backend, be := range map[string]compute.Backend{"Go": nil, "compiled": compiler.New()} {
 			var deltas [2][]float32
 			var losses [2]float32
-			for i, kept := range []int{1 << 40, 0} {
-				keptScores = kept
+			for i, again := range []Recompute{RecomputeNothing, RecomputeSelected} {
+				s.spec.Recompute = again
 				tr, err := newTrainer(be, s.spec, s.base, map[string]compute.Buffer{})
 				if err != nil {
 					t.Fatalf("%s, %s: %v", name, backend, err)

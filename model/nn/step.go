@@ -90,6 +90,9 @@ type StepSpec struct {
 	// Keep lets the host give the step what its convolutions make of recordings: see KeptName.
 	Keep bool
 
+	// Recompute is what of the way forward is computed again on the way back. It changes gradients by rounding alone.
+	Recompute Recompute `json:",omitempty"`
+
 	// Smooth writes exp and tanh by expm1: for the Go backend in a
 	// GOEXPERIMENT=simd build, see elementary. Programs leave it false.
 	Smooth bool
@@ -229,7 +232,7 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 		micro.addStates(p, names, trained, s.HeldOut > 0 && s.Method.Task.Judged())
 	}
 	features.addState(p, s)
-	enc := encoder{cfg: s.Config, task: lay.Method.Task, scale: 0, params: p, elementary: elementary{s.Smooth}, kept: features}
+	enc := encoder{cfg: s.Config, task: lay.Method.Task, scale: 0, params: p, elementary: elementary{s.Smooth}, kept: features, recompute: s.Recompute}
 	if s.Rank > 0 {
 		enc.scale = s.Method.Scale(s.Rank)
 	}

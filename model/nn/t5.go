@@ -19,6 +19,8 @@ type t5 struct {
 	cfg    model.Config
 	scale  float64 // of the low-rank products
 	params *params
+
+	recompute Recompute
 }
 
 // source is what an encoder reads: tokens int32 [B,S]; boxes int32 [B,S,4] (left, top,
@@ -118,7 +120,7 @@ func (e t5) projected(x *graph.Node, module, part string) *graph.Node {
 func (e t5) attend(q, k, v, mask *graph.Node, module string) *graph.Node {
 	of := func(in []*graph.Node) *graph.Node { return e.attendTo(in[0], in[1], in[2], mask) }
 	y := of
-	if s := mask.Shape().Dimensions; q.Shape().Equal(k.Shape()) && tight(s[0], e.heads(), s[2], e.cfg.NumHiddenLayers) {
+	if s := mask.Shape().Dimensions; q.Shape().Equal(k.Shape()) && e.recompute.attention(s[0], e.heads(), s[2], e.cfg.NumHiddenLayers) {
 		y = func(in []*graph.Node) *graph.Node { return again(of, in...) }
 	}
 	return e.dense(y([]*graph.Node{q, k, v}), module+".o", e.cfg.HiddenSize)

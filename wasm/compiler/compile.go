@@ -2,8 +2,8 @@ package compiler
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/gomlx/compute"
@@ -59,12 +59,17 @@ type Spec struct {
 	Fused   bool
 	Params  []Param
 	Outputs []Output // one for each node that the build function returns, in order
+	// Memory is the most bytes that the program may take; more is ErrMemory. 0, and more than that, is 2 GiB.
+	Memory int
 	// Stop is asked now and then; an error of it ends the compilation, which may take seconds. Nil never does.
 	Stop func() error
 
 	flat bool   // no repeats, no conditions, no reuse
 	most uint64 // units of a call, beyond which it is cut; 0: what devices run
 }
+
+// ErrMemory is a program that would take more memory than it may.
+var ErrMemory = errors.New("compiler: the program takes more memory than it may")
 
 // Compile builds a graph and turns it into a program: a WebAssembly module as package wasm defines it. Parameters and
 // outputs are float32 or int32. The same graph and Spec give the same bytes.
@@ -160,7 +165,11 @@ func compileGraph(g *ir.Graph, spec Spec) (*assembled, error) {
 			codes[i] = frozen
 		}
 	}
-	m, p, err := assemble(g, planning{cfg, codes}, spec.Host, spec.Fused, cmp.Or(spec.most, longest))
+	pages := uint64(maxPages)
+	if spec.Memory > 0 {
+		pages = min(pages, uint64(spec.Memory)/pageBytes)
+	}
+	m, p, err := assemble(g, planning{cfg, codes, int(pages)}, spec.Host, spec.Fused, cmp.Or(spec.most, longest))
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +228,7 @@ const (
 	tableAddr = 1024     // the NF4 pair table, where it is needed
 	dataAddr  = 4096     // constants and tensors
 	pageBytes = 64 << 10 // of WebAssembly memory
-	maxPages  = 1 << 14  // 1 GiB: what the loader allows
+	maxPages  = 1 << 15  // 2 GiB: addresses are positive as signed numbers
 
 	longest = cost.Segment - 1<<10 // units of a call, which leaves a segment's own for its arguments
 )
@@ -228,6 +237,7 @@ const (
 type planning struct {
 	plan.Config
 	codes []int // each parameter's place among the frozen ones, from 1; 0: it is not frozen
+	pages int   // of memory, at most
 }
 
 // assemble plans a graph and writes its code.
@@ -248,8 +258,8 @@ func assemble(g *ir.Graph, cfg planning, host string, fused bool, most uint64) (
 		return nil, nil, fmt.Errorf("compiler: %w", err)
 	}
 	arena, end := p.Layout(dataAddr)
-	if end > math.MaxInt32/2 {
-		return nil, nil, fmt.Errorf("compiler: program needs %d bytes of memory, limit %d", end, maxPages*pageBytes)
+	if end > cfg.pages*pageBytes {
+		return nil, nil, tooMuch(end, cfg.pages)
 	}
 	m := &emit.Module{}
 	gen := codegen.New(m, shape, end, tableAddr)
@@ -272,12 +282,16 @@ func assemble(g *ir.Graph, cfg planning, host string, fused bool, most uint64) (
 	}
 	total := end + gen.Scratch
 	pages := max(1, (total+pageBytes-1)/pageBytes)
-	if pages > maxPages {
-		return nil, nil, fmt.Errorf("compiler: program needs %d bytes of memory, limit %d", total, maxPages*pageBytes)
+	if pages > cfg.pages {
+		return nil, nil, tooMuch(total, cfg.pages)
 	}
 	m.Pages(uint32(pages))
 	man.Arena = wasm.Region{Offset: uint32(arena), Size: uint32((total - arena + 15) &^ 15)}
 	return &assembled{m, segments, man}, p, nil
+}
+
+func tooMuch(bytes, pages int) error {
+	return fmt.Errorf("%w: %d MiB, its limit is %d", ErrMemory, (bytes+1<<20-1)>>20, pages>>4)
 }
 
 func stopped(cfg plan.Config) error {

@@ -77,7 +77,7 @@ func newExecutable(b *Backend, name string, g *ir.Graph) (*executable, error) {
 		return nil, err
 	}
 	ctx := context.Background()
-	if e.program, err = wasm.Load(ctx, bin, wasm.Config{}); err != nil {
+	if e.program, err = wasm.Load(ctx, bin, wasm.Config{Limits: wasm.Limits{MemoryPages: maxPages}}); err != nil {
 		return nil, errors.WithMessagef(err, "loading computation %q", name)
 	}
 	if e.instance, err = e.program.NewInstance(ctx); err != nil {
@@ -88,7 +88,7 @@ func newExecutable(b *Backend, name string, g *ir.Graph) (*executable, error) {
 
 // planning says what the backend's computations keep, of this one's parameters and outputs.
 func (e *executable) planning() planning {
-	p := planning{codes: make([]int, len(e.params))}
+	p := planning{codes: make([]int, len(e.params)), pages: maxPages}
 	p.Becomes, p.NF4 = make([]int, len(e.outputs)), make([]bool, len(e.params))
 	for i := range p.Becomes {
 		p.Becomes[i] = -1

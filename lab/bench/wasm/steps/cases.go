@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"hash/fnv"
 	"math"
 	"strings"
@@ -56,9 +57,13 @@ func cases() []benchCase {
 			Also: "visual_emb_matcher"}, Rank: 6, Spec: training.Spec{Batch: 1, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 256}, NF4: true, Full: true},
 		{Name: "smollm2-full-b1-s256", Step: decoderStep(smollm2(), 1, 256), Full: true},
 		{Name: "smollm2-full-b4-s256", Step: decoderStep(smollm2(), 4, 256), Full: true},
+		{Name: "smollm2-2g-b4-s256", Step: within(2048, decoderStep(smollm2(), 4, 256)), Full: true},
+		{Name: "smollm2-1g-b1-s256", Step: within(1024, decoderStep(smollm2(), 1, 256)), Full: true},
 		{Name: "smollm2-full-b1-s128", Step: decoderStep(smollm2(), 1, 128), Full: true},
 		{Name: "smollm2-nf4-b1-s256", Step: decoderStep(smollm2(), 1, 256), NF4: true, Full: true},
 		{Name: "smollm2-nf4-b4-s256", Step: decoderStep(smollm2(), 4, 256), NF4: true, Full: true},
+		{Name: "smollm2-nf4-1g-b4-s256", Step: within(1024, decoderStep(smollm2(), 4, 256)), NF4: true, Full: true},
+		{Name: "smollm2-nf4-2g-b4-s256", Step: within(2048, decoderStep(smollm2(), 4, 256)), NF4: true, Full: true},
 		{Name: "qwen2-nf4-b1-s128", Step: decoderStep(qwen2(), 1, 128), NF4: true, Full: true},
 		{Name: "words-demo-b16-1s", Step: wordsStep(demoHubert(), 16, model.Method{Kind: model.MethodFull, RMax: 1, Alpha: 1}), Full: true},
 		{Name: "words-small-b8-1s", Step: wordsStep(smallHubert(), 8, model.Method{RMax: 8, Alpha: 16}), Full: true},
@@ -175,17 +180,34 @@ func (c *benchCase) compile(host string, fused bool) ([]byte, error) {
 	for _, o := range outputs {
 		spec.Outputs = append(spec.Outputs, compiler.Output{Name: o.Name, State: o.State})
 	}
-	return compiler.Compile(func(g *graph.Graph) []*graph.Node {
-		_, outputs, err := c.Step.Build(g)
-		if err != nil {
-			panic(err)
+	step, again := *c.Step, []nn.Recompute{nn.RecomputeByShape}
+	if step.Memory > 0 { // as package program chooses
+		spec.Memory, again = step.Memory<<20, []nn.Recompute{nn.RecomputeNothing, nn.RecomputeSelected, nn.RecomputeLayers}
+	}
+	var code []byte
+	for _, step.Recompute = range again {
+		code, err = compiler.Compile(func(g *graph.Graph) []*graph.Node {
+			_, outputs, err := step.Build(g)
+			if err != nil {
+				panic(err)
+			}
+			nodes := make([]*graph.Node, len(outputs))
+			for i, o := range outputs {
+				nodes[i] = o.Node
+			}
+			return nodes
+		}, spec)
+		if !errors.Is(err, compiler.ErrMemory) {
+			break
 		}
-		nodes := make([]*graph.Node, len(outputs))
-		for i, o := range outputs {
-			nodes[i] = o.Node
-		}
-		return nodes
-	}, spec)
+	}
+	return code, err
+}
+
+// within is a step whose program may take so many MiB: see training.memory.
+func within(mib int, s *nn.StepSpec) *nn.StepSpec {
+	s.Memory = mib
+	return s
 }
 
 // floats gives the value of a float32 tensor: the same for every engine, as it

@@ -19,6 +19,9 @@ import (
 
 var hosts = []string{"wazero", "v8"}
 
+// limits let programs have all the memory that one can.
+var limits = wasm.Limits{MemoryPages: 1 << 16}
+
 // emit writes DIR/CASE.HOST.wasm, DIR/CASE.fused.HOST.wasm, DIR/CASE.bin and DIR/CASE.json, and the peak
 // program. "laptop" among the cases leaves programs for browsers out.
 func emit(ctx context.Context, dir string, only []string) error {
@@ -85,7 +88,7 @@ func (c *benchCase) write(dir, host string, fused bool) ([]byte, error) {
 // snapshot writes the case's inputs as the program's memory holds them, and notes its
 // manifest. The tensors lie in the same order in the programs for both hosts.
 func (c *benchCase) snapshot(ctx context.Context, program []byte, file string) (err error) {
-	p, err := wasm.Load(ctx, program, wasm.Config{})
+	p, err := wasm.Load(ctx, program, wasm.Config{Limits: limits})
 	if err != nil {
 		return err
 	}

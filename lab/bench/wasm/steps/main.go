@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string) error {
 	switch args[0] {
 	case "wazero":
 		r, err = runWazero(ctx, args[1], args[2], *warm, *steps,
-			wasm.Config{Interpreter: *interpreter, Kernel: *kernel, Cores: *cores})
+			wasm.Config{Interpreter: *interpreter, Kernel: *kernel, Cores: *cores, Limits: limits})
 	case "gomlx":
 		r, err = runGoMLX(ctx, args[1], args[2], *warm, *steps, *smooth)
 	default:
