@@ -10,6 +10,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import process from "node:process";
+import { setFlagsFromString } from "node:v8";
 import { callsOf, manifestOf } from "../wasm/manifest.mjs";
 
 const require = createRequire(new URL("../../../web/package.json", import.meta.url));
@@ -41,6 +42,8 @@ async function prepared(bytes, inputs, manifest, calls) {
   return (n) => { for (let i = 0; i < n; i++) run("s", calls); };
 }
 
+// Fused programs have relaxed SIMD, which node before 21 has behind a flag.
+if (!WebAssembly.validate(program)) setFlagsFromString("--experimental-wasm-relaxed-simd");
 const manifest = manifestOf(new WebAssembly.Module(program));
 const calls = callsOf(manifest);
 const here = await prepared(program, inputs, manifest, calls);
