@@ -138,7 +138,7 @@ lab/sweep: coordinator dataset dp edge internal/durable internal/strict job mode
 lab/voices: audio
 log: internal/cbor vrf
 nf4:
-program: internal/wire job model model/nn nf4 wasm/compiler
+program: internal/wire job job/training model model/nn nf4 wasm/compiler
 quant: internal/l2 nf4
 secagg: internal/cbor internal/uniform
 simulate: coordinator dataset dp edge evaluate/metric internal/contract internal/durable job/training model program quant task trainer
