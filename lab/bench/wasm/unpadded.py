@@ -8,10 +8,11 @@ names = {"tiny-full-b8-s64": "2 x 128, 8 x 64 tokens", "small-full-b8-s64": "4 x
          "base-full-b2-s128": "12 x 768, 2 x 128 tokens", "base-full-b2-s512": "12 x 768, 2 x 512 tokens",
          "vit-full-b4-s197": "ViT 12 x 384, 4 images of 196 patches", "t5-full-b4-s256": "T5-small, 4 x 256 tokens, answers of 16",
          "smollm2-full-b1-s256": "30 x 576 (SmolLM2-135M), 256 tokens", "smollm2-full-b4-s256": "30 x 576 (SmolLM2-135M), 4 x 256 tokens",
+         "smollm2-1g-b1-s256": "the same within 1,024 MiB, 256 tokens", "smollm2-2g-b4-s256": "the same within 2,048 MiB, 4 x 256 tokens",
          "smollm2-nf4-b1-s256": "30 x 576 (SmolLM2-135M) in NF4, 256 tokens", "smollm2-nf4-b4-s256": "30 x 576 (SmolLM2-135M) in NF4, 4 x 256 tokens",
          "qwen2-nf4-b1-s128": "24 x 896 (Qwen2.5-0.5B) in NF4, 128 tokens"}
 goals = {"tiny-full-b8-s64": (1.3, 1.0), "small-full-b8-s64": (1.7, 1.0), "minilm-full-b8-s128": (None, 0.85), "base-full-b2-s128": (None, 0.85),
-         "t5-full-b4-s256": (None, 0.9), "smollm2-full-b1-s256": (None, 1.0), "smollm2-full-b4-s256": (None, 1.0),
+         "t5-full-b4-s256": (None, 0.9), "smollm2-full-b1-s256": (None, 1.0), "smollm2-full-b4-s256": (None, 1.0), "smollm2-1g-b1-s256": (None, 1.0), "smollm2-2g-b4-s256": (None, 1.0),
          "qwen2-nf4-b1-s128": (1.6, 1.0)}  # exact and fused, of PyTorch's time
 best, losses, memory = {}, {}, {}
 for line in open(sys.argv[1]):

@@ -62,8 +62,6 @@ func cases() []benchCase {
 		{Name: "smollm2-full-b1-s128", Step: decoderStep(smollm2(), 1, 128), Full: true},
 		{Name: "smollm2-nf4-b1-s256", Step: decoderStep(smollm2(), 1, 256), NF4: true, Full: true},
 		{Name: "smollm2-nf4-b4-s256", Step: decoderStep(smollm2(), 4, 256), NF4: true, Full: true},
-		{Name: "smollm2-nf4-1g-b4-s256", Step: within(1024, decoderStep(smollm2(), 4, 256)), NF4: true, Full: true},
-		{Name: "smollm2-nf4-2g-b4-s256", Step: within(2048, decoderStep(smollm2(), 4, 256)), NF4: true, Full: true},
 		{Name: "qwen2-nf4-b1-s128", Step: decoderStep(qwen2(), 1, 128), NF4: true, Full: true},
 		{Name: "words-demo-b16-1s", Step: wordsStep(demoHubert(), 16, model.Method{Kind: model.MethodFull, RMax: 1, Alpha: 1}), Full: true},
 		{Name: "words-small-b8-1s", Step: wordsStep(smallHubert(), 8, model.Method{RMax: 8, Alpha: 16}), Full: true},
