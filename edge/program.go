@@ -141,9 +141,7 @@ func (p *ProgramTrainer) put(b *loaded) error {
 // the frozen weights.
 func (p *ProgramTrainer) load(ctx context.Context, t Task, sum [sha256.Size]byte) (*loaded, error) {
 	cfg := p.config()
-	if t.Memory > 0 {
-		cfg.Limits.MemoryPages = mostPages // the owner's limit, below, is the one
-	}
+	cfg.Limits.MemoryPages = mostPages // the owner's limit is held against it before there is an instance
 	program, err := wasm.Load(ctx, t.Program, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMisfit, err)
