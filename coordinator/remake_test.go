@@ -21,6 +21,7 @@ func TestRemakeIsTheCoordinatorsProgram(t *testing.T) {
 	for name, change := range map[string]func(*Job){
 		"plain":   func(*Job) {},
 		"compact": func(j *Job) { j.Training.CompactBase = true },
+		"memory":  func(j *Job) { j.Training.Memory = 64 },
 		"sgd":     func(j *Job) { j.Training.Optimizer = "sgd" },
 		"micro":   func(j *Job) { j.Training.MicroBatch = 2 },
 		"bitfit":  func(j *Job) { j.Adapter.Method = "bitfit" },
