@@ -33,9 +33,12 @@ edge: ## Build bin/starling-edge: what a device needs, without a coordinator, si
 demo: build ## Fine-tune a model across 24 devices, privately, on this machine (ARGS="--data FILE" for your own text)
 	$(BIN) demo $(ARGS)
 
+# make lint vets. A machine that does other things, too, needs more than Go's ten minutes a package.
+TESTFLAGS := -vet=off -timeout 20m
+
 test: ## Run the tests of both modules (PKG=./edge for one package's)
 	$(pages)
-	$(if $(PKG),$(GO) test -C $(if $(filter ./lab%,$(PKG)),lab $(patsubst ./lab%,.%,$(PKG)),. $(PKG)),$(GO) test ./... && $(GO) test -C lab ./...)
+	$(if $(PKG),$(GO) test -C $(if $(filter ./lab%,$(PKG)),lab $(patsubst ./lab%,.%,$(PKG)),. $(PKG)),$(GO) test $(TESTFLAGS) ./... && $(GO) test -C lab $(TESTFLAGS) ./...)
 	@test -d ../shared/data || echo "SKIPPED for want of ../shared/data: tests at $$(grep -r 'realdata\.Path(' --include=*_test.go . | grep -vc internal/realdata) places"
 
 # With -short tests of thousands of hostile messages play one in six: each goes the same way.
