@@ -85,7 +85,7 @@ and to answer.
 trained to go on in generated commands with the calls of functions that they come to, in
 words that everybody uses, and in generated prose.
 
---architecture hubert --recordings DIR makes a small HuBERT (8,000 samples a second, 50
+--architecture hubert --recordings DIR makes a small HuBERT (8,000 samples a second, 40
 frames of them) that tells the labels of recordings, as starling voices writes them: of each
 it hears another pace, noise, place and filter whenever it comes. The head that tells them
 is thrown away.`,
