@@ -160,10 +160,10 @@ func BenchmarkDrawing(b *testing.B) {
 	}
 	round := 0
 	for name, draw := range map[string]func() (fleet.Roll, Coins, error){
-		"coins": func() (fleet.Roll, Coins, error) { r, err := f.Roll(); return r, dp.Roll(r.Population), err },
+		"coins": func() (fleet.Roll, Coins, error) { r, err := f.Roll(); return r, dp.PoissonDraw(r.Population), err },
 		"fixed": func() (fleet.Roll, Coins, error) {
 			r, err := f.There(now)
-			return r, dp.FixedRoll(r.Population, 1000), err
+			return r, dp.FixedDraw(r.Population, 1000), err
 		},
 	} {
 		b.Run(fmt.Sprintf("%s/enrolled=%d", name, n), func(b *testing.B) {

@@ -20,7 +20,7 @@ func ExampleCore() {
 	core, err := coordinator.NewCore(j, b, []byte("a seed: nothing here is private"))
 	check(err)
 
-	draw, err := core.Draw(dp.Numbered(24))
+	draw, err := core.Draw(dp.PoissonDrawNumbered(24))
 	check(err)
 	fmt.Println(len(draw.Cohort()), "devices are asked, of ranks", core.Ranks())
 	sum := make([]int64, draw.Size()) // what unmasking gives: here nobody has learned anything

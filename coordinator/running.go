@@ -141,9 +141,9 @@ func (c *Coordinator) draw() (*running, error) {
 	if err != nil {
 		return fail(err)
 	}
-	coins := dp.Roll(roll.Population)
+	coins := dp.PoissonDraw(roll.Population)
 	if fixed {
-		if coins = dp.FixedRoll(roll.Population, c.t.job.Cohort.Size); r.ready < c.t.job.Cohort.Size {
+		if coins = dp.FixedDraw(roll.Population, c.t.job.Cohort.Size); r.ready < c.t.job.Cohort.Size {
 			return fail(fmt.Errorf("%d devices are there, fewer than cohort.size = %d", r.ready, c.t.job.Cohort.Size))
 		}
 	}
@@ -277,7 +277,7 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 	// The bytes of an update that are not its symbols: a generous bound on
 	// secagg's framing of it.
 	r.packed = (uint64(masking.Dim)*uint64(masking.Width) + 7) / 8
-	if r.spec.Bare || c.t.own.Multiplier > 0 {
+	if r.spec.Unnoised || c.t.own.Multiplier > 0 {
 		return nil
 	}
 	// Noise is drawn while devices train, so that the release does not wait.

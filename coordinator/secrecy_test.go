@@ -103,7 +103,7 @@ func TestSeededStreamsAreApart(t *testing.T) {
 		seen[string(b)] = what
 	}
 	for round := range uint64(3) {
-		d, err := core.Draw(dp.Numbered(20))
+		d, err := core.Draw(dp.PoissonDrawNumbered(20))
 		if err != nil {
 			t.Fatal(err)
 		}

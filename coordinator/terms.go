@@ -141,7 +141,7 @@ func (t *terms) ranks() []int { return t.job.Ranks() }
 // release is what a round's noise is made from; cert says how its cohort was drawn.
 func (t *terms) release(round uint64, b2 int64, cert dp.Certificate) dp.ReleaseSpec {
 	if t.job.Privacy.None {
-		return dp.ReleaseSpec{Round: round, SamplingRate: cert.AccountedRate(), B2: b2, Bare: true, Certificate: cert.Hash()}
+		return dp.ReleaseSpec{Round: round, SamplingRate: cert.AccountedRate(), B2: b2, Unnoised: true, Certificate: cert.Hash()}
 	}
 	r := dp.ReleaseSpec{
 		Round: round, SamplingRate: cert.AccountedRate(), B2: b2,

@@ -44,7 +44,7 @@ func DrawCohort(enrolled [][]byte, q float64, rnd io.Reader) (in []bool, cert Ce
 	if err != nil {
 		return nil, cert, err
 	}
-	who, cert, err := Roll(population)(q, rnd)
+	who, cert, err := PoissonDraw(population)(q, rnd)
 	if err != nil {
 		return nil, cert, err
 	}

@@ -89,7 +89,7 @@ func TestComposedParts(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
-	bare := Event{Mechanism: Mechanism{SamplingRate: 1}, Count: 1, Kind: KindBare, NoiseScale: 1, Dim: 3}
+	bare := Event{Mechanism: Mechanism{SamplingRate: 1}, Count: 1, Kind: KindUnnoised, NoiseScale: 1, Dim: 3}
 	for _, events := range [][]Event{{bare}, {plain(1, 1, 1), bare}, {plain(1, 1, 1), group(1, 1, 1, false, 1)}, {{}}} {
 		if _, err := compose(events, query{}); err == nil {
 			t.Errorf("%+v were composed", events)

@@ -6,11 +6,11 @@ import (
 	"io"
 )
 
-// Roll returns a draw over a population, see [DrawCohort], that names who is in by place,
+// PoissonDraw returns a draw over a population, see [DrawCohort], that names who is in by place,
 // ascending. It takes time in the runs and in the cohort, none in the members.
-func Roll(p Population) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
+func PoissonDraw(p Population) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
 	return func(q float64, rnd io.Reader) ([]int, Certificate, error) {
-		who, cert, err := Numbered(p.n)(q, rnd)
+		who, cert, err := PoissonDrawNumbered(p.n)(q, rnd)
 		if err == nil {
 			cert.Roll = rollMAC(cert.Nonce, p.runs)
 		}
@@ -18,10 +18,10 @@ func Roll(p Population) func(q float64, rnd io.Reader) ([]int, Certificate, erro
 	}
 }
 
-// Numbered returns a draw over n members without identity keys, as a simulation has them, that
-// names who is in by number, ascending, in time and memory of the cohort's size. From one
-// stream it draws the places that Roll does.
-func Numbered(n int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
+// PoissonDrawNumbered returns a draw over n members without identity keys, as a simulation has
+// them, that names who is in by number, ascending, in time and memory of the cohort's size. From
+// one stream it draws the places that PoissonDraw does.
+func PoissonDrawNumbered(n int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
 	return func(q float64, rnd io.Reader) ([]int, Certificate, error) {
 		limit, err := coinLimit(q)
 		if err != nil {

@@ -35,7 +35,7 @@ func TestNumberedDrawsAsRoll(t *testing.T) {
 				in[i] = true
 			}
 			for name, draw := range map[string]func(float64, io.Reader) ([]int, Certificate, error){
-				"roll": Roll(population), "numbered": Numbered(n)} {
+				"roll": PoissonDraw(population), "numbered": PoissonDrawNumbered(n)} {
 				got, cert, err := draw(q, rand.NewChaCha8(seed))
 				if err != nil {
 					t.Fatal(err)
@@ -110,14 +110,14 @@ func TestNumberedRateIsExact(t *testing.T) {
 }
 
 func TestNumberedRefuses(t *testing.T) {
-	if _, _, err := Numbered(0)(0.5, rand.NewChaCha8([32]byte{})); !errors.Is(err, ErrCertificate) {
+	if _, _, err := PoissonDrawNumbered(0)(0.5, rand.NewChaCha8([32]byte{})); !errors.Is(err, ErrCertificate) {
 		t.Errorf("an empty population: %v", err)
 	}
-	if _, _, err := Numbered(3)(1.5, rand.NewChaCha8([32]byte{})); !errors.Is(err, ErrCertificate) {
+	if _, _, err := PoissonDrawNumbered(3)(1.5, rand.NewChaCha8([32]byte{})); !errors.Is(err, ErrCertificate) {
 		t.Errorf("a rate above 1: %v", err)
 	}
 	short := io.LimitReader(rand.NewChaCha8([32]byte{}), 32+16*50)
-	if who, _, err := Numbered(600)(0.5, short); !errors.Is(err, ErrEntropy) || who != nil {
+	if who, _, err := PoissonDrawNumbered(600)(0.5, short); !errors.Is(err, ErrEntropy) || who != nil {
 		t.Errorf("a generator that ends: %d drawn, %v", len(who), err)
 	}
 }
@@ -126,7 +126,7 @@ func TestNumberedRefuses(t *testing.T) {
 func TestNumberedIsSmall(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	who, _, err := Numbered(1_000_000)(1e-4, rand.NewChaCha8([32]byte{1}))
+	who, _, err := PoissonDrawNumbered(1_000_000)(1e-4, rand.NewChaCha8([32]byte{1}))
 	runtime.ReadMemStats(&after)
 	if err != nil || len(who) < 50 || len(who) > 160 { // mean 100, standard deviation 10
 		t.Fatalf("%d drawn: %v", len(who), err)

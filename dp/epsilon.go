@@ -65,8 +65,8 @@ func compose(events []Event, want query) (composition, error) {
 		if err := e.Check(); err != nil {
 			return c, fmt.Errorf("dp: event %d of %d: %w", i, len(events), err)
 		}
-		if e.Kind == KindBare {
-			return c, fmt.Errorf("dp: event %d of %d: %w", i, len(events), ErrBare)
+		if e.Kind == KindUnnoised {
+			return c, fmt.Errorf("dp: event %d of %d: %w", i, len(events), ErrUnnoised)
 		}
 		if want.untrusted {
 			var err error

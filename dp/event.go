@@ -20,13 +20,13 @@ const (
 	KindNoiseOnly Kind = 2 // the cohort was below its floor: noise alone was released
 	KindCharged   Kind = 3 // unmasking had begun, nothing was released (crash, alarm): charged all the same
 
-	// KindBare is a round of a job without privacy: its sum was released, or could have been,
+	// KindUnnoised is a round of a job without privacy: its sum was released, or could have been,
 	// without noise. No epsilon holds for those who were in it.
-	KindBare Kind = 4
+	KindUnnoised Kind = 4
 )
 
-// ErrBare is returned by accountants for a round that was released without noise.
-var ErrBare = errors.New("a round was released without noise: no epsilon holds")
+// ErrUnnoised is returned by accountants for a round that was released without noise.
+var ErrUnnoised = errors.New("a round was released without noise: no epsilon holds")
 
 func (k Kind) String() string {
 	switch k {
@@ -36,7 +36,7 @@ func (k Kind) String() string {
 		return "noise-only"
 	case KindCharged:
 		return "charged"
-	case KindBare:
+	case KindUnnoised:
 		return "bare"
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
@@ -127,8 +127,8 @@ func Rounds(m Mechanism, count int) Event {
 
 // Check validates an event's fields against each other.
 func (e Event) Check() error {
-	if e.Kind == KindBare {
-		return e.checkBare()
+	if e.Kind == KindUnnoised {
+		return e.checkUnnoised()
 	}
 	if err := e.Mechanism.check(); err != nil {
 		return err
@@ -185,8 +185,8 @@ func (e Event) Check() error {
 	return nil
 }
 
-// checkBare holds an event without noise to that it claims none.
-func (e Event) checkBare() error {
+// checkUnnoised holds an event without noise to that it claims none.
+func (e Event) checkUnnoised() error {
 	if !(e.SamplingRate > 0 && e.SamplingRate <= 1) || e.Count < 1 || e.Count > MaxRounds || e.Dim == 0 {
 		return fmt.Errorf("dp: event of round %d: sampling rate %v, count %d, %d coordinates: %w", e.Round, e.SamplingRate, e.Count, e.Dim, ErrEvent)
 	}

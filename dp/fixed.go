@@ -12,10 +12,10 @@ import (
 // it no amplification: see [Certificate.AccountedRate] and [Event.Fixed].
 const MethodFixed = "fixed/v1"
 
-// FixedRoll returns a draw of exactly size of a population, every set of so many with the same
+// FixedDraw returns a draw of exactly size of a population, every set of so many with the same
 // probability. It returns their places, ascending. The rate that it is asked for has no meaning
 // here. It is an error where there are fewer.
-func FixedRoll(p Population, size int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
+func FixedDraw(p Population, size int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
 	return func(_ float64, rnd io.Reader) ([]int, Certificate, error) {
 		who, cert, err := drawFixed(p.n, size, rnd)
 		if err == nil {
@@ -25,9 +25,9 @@ func FixedRoll(p Population, size int) func(q float64, rnd io.Reader) ([]int, Ce
 	}
 }
 
-// FixedNumbered is [FixedRoll] over n members without identity keys, as a simulation has
+// FixedDrawNumbered is [FixedDraw] over n members without identity keys, as a simulation has
 // them, in time and memory of the cohort's size.
-func FixedNumbered(n, size int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
+func FixedDrawNumbered(n, size int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
 	return func(_ float64, rnd io.Reader) ([]int, Certificate, error) {
 		who, cert, err := drawFixed(n, size, rnd)
 		if err == nil {

@@ -17,7 +17,7 @@ func TestFixedDrawsEverySetAlike(t *testing.T) {
 	count := map[string]int{}
 	const draws = 20_000
 	for range draws {
-		who, _, err := FixedNumbered(5, 2)(1, rnd)
+		who, _, err := FixedDrawNumbered(5, 2)(1, rnd)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,11 +46,11 @@ func TestFixedRollIsTheNumberedDraw(t *testing.T) {
 		t.Fatal(err)
 	}
 	for size := 1; size <= 6; size++ {
-		who, cert, err := FixedRoll(population, size)(1, rand.NewChaCha8([32]byte{byte(size)}))
+		who, cert, err := FixedDraw(population, size)(1, rand.NewChaCha8([32]byte{byte(size)}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		numbered, other, err := FixedNumbered(6, size)(1, rand.NewChaCha8([32]byte{byte(size)}))
+		numbered, other, err := FixedDrawNumbered(6, size)(1, rand.NewChaCha8([32]byte{byte(size)}))
 		if err != nil || !slices.Equal(who, numbered) {
 			t.Errorf("%d of 6: %v by keys, %v by number, %v", size, who, numbered, err)
 		}
@@ -75,16 +75,16 @@ func TestFixedRollIsTheNumberedDraw(t *testing.T) {
 
 func TestFixedRefuses(t *testing.T) {
 	for name, draw := range map[string]func(float64, io.Reader) ([]int, Certificate, error){
-		"none":       FixedNumbered(4, 0),
-		"too many":   FixedNumbered(4, 5),
-		"too few":    FixedRoll(Population{n: 1}, 2),
-		"no members": FixedRoll(Population{}, 1),
+		"none":       FixedDrawNumbered(4, 0),
+		"too many":   FixedDrawNumbered(4, 5),
+		"too few":    FixedDraw(Population{n: 1}, 2),
+		"no members": FixedDraw(Population{}, 1),
 	} {
 		if who, _, err := draw(1, rand.NewChaCha8([32]byte{})); !errors.Is(err, ErrCertificate) || who != nil {
 			t.Errorf("%s: %v, %v", name, who, err)
 		}
 	}
-	if who, _, err := FixedNumbered(4, 2)(1, bytes.NewReader(make([]byte, 40))); !errors.Is(err, ErrEntropy) || who != nil {
+	if who, _, err := FixedDrawNumbered(4, 2)(1, bytes.NewReader(make([]byte, 40))); !errors.Is(err, ErrEntropy) || who != nil {
 		t.Errorf("randomness that ends: %v, %v", who, err)
 	}
 }

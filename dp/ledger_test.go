@@ -199,10 +199,10 @@ func FuzzEvent(f *testing.F) {
 // A round without noise is an event that claims none; no accountant takes it, and its
 // sum is what it was.
 func TestBareEvent(t *testing.T) {
-	spec := ReleaseSpec{Round: 3, SamplingRate: 0.5, B2: 100, Bare: true, Certificate: [32]byte{7}}
+	spec := ReleaseSpec{Round: 3, SamplingRate: 0.5, B2: 100, Unnoised: true, Certificate: [32]byte{7}}
 	sum := []int64{5, -7, 0}
 	e, err := Release(sum, spec, nil)
-	if err != nil || !slices.Equal(sum, []int64{5, -7, 0}) || e.Kind != KindBare || e.NoiseMultiplier != 0 {
+	if err != nil || !slices.Equal(sum, []int64{5, -7, 0}) || e.Kind != KindUnnoised || e.NoiseMultiplier != 0 {
 		t.Fatalf("%v %+v %v", sum, e, err)
 	}
 	b, err := e.MarshalBinary()
@@ -215,7 +215,7 @@ func TestBareEvent(t *testing.T) {
 	}
 	for _, f := range []func([]Event, float64, Accountant) (Guarantee, error){Epsilon, VisibleEpsilon, SimulatedEpsilon} {
 		for _, how := range []Accountant{Tight, RDP} {
-			if _, err := f([]Event{testEvent(t, 1), e}, 1e-6, how); !errors.Is(err, ErrBare) {
+			if _, err := f([]Event{testEvent(t, 1), e}, 1e-6, how); !errors.Is(err, ErrUnnoised) {
 				t.Errorf("%v: %v", how, err)
 			}
 		}

@@ -36,17 +36,17 @@ type ReleaseSpec struct {
 	// NoiseOnly marks a round whose cohort was below its floor: sum must then
 	// be all zero.
 	NoiseOnly bool
-	// Bare releases the sum without noise, under an event that no accountant accepts. Leave noise,
+	// Unnoised releases the sum without noise, under an event that no accountant accepts. Leave noise,
 	// scale and the providers' rates out then.
-	Bare bool
+	Unnoised bool
 	// Certificate is the hash of the cohort's sampling certificate, zero for none.
 	Certificate [32]byte
 }
 
 // Event returns the ledger event of a release of dim coordinates under r.
 func (r ReleaseSpec) Event(dim int) (Event, error) {
-	if r.Bare {
-		e := Event{Mechanism: Mechanism{SamplingRate: r.SamplingRate}, Round: r.Round, Count: 1, Kind: KindBare, NoiseScale: 1,
+	if r.Unnoised {
+		e := Event{Mechanism: Mechanism{SamplingRate: r.SamplingRate}, Round: r.Round, Count: 1, Kind: KindUnnoised, NoiseScale: 1,
 			Dim: uint64(max(dim, 0)), Certificate: r.Certificate}
 		return e, e.Check()
 	}
@@ -79,7 +79,7 @@ func (r ReleaseSpec) Event(dim int) (Event, error) {
 
 // added is the noise that Release adds itself; false if it adds none.
 func (r ReleaseSpec) added(e Event) (Variance, bool, error) {
-	if r.Bare {
+	if r.Unnoised {
 		return Variance{}, false, nil
 	}
 	if r.Own == (OwnNoise{}) {

@@ -15,7 +15,7 @@ import (
 func TestNumberedDrawsEverySubset(t *testing.T) {
 	for _, q := range []float64{0.3, 0.5, 0.8, 0x1p-3} {
 		rnd := rand.NewChaCha8([32]byte{3})
-		draw := Numbered(5)
+		draw := PoissonDrawNumbered(5)
 		seen := make([]float64, 32)
 		const n = 60_000
 		for range n {
@@ -45,7 +45,7 @@ func TestNumberedDrawsEverySubset(t *testing.T) {
 			t.Errorf("q %v: chi-square %.1f", q, chi)
 		}
 	}
-	if who, _, err := Numbered(3)(1, rand.NewChaCha8([32]byte{})); err != nil || len(who) != 3 {
+	if who, _, err := PoissonDrawNumbered(3)(1, rand.NewChaCha8([32]byte{})); err != nil || len(who) != 3 {
 		t.Errorf("q 1: %v, %v", who, err)
 	}
 }
@@ -82,7 +82,7 @@ func TestPowerCoinsDecideExactly(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := Numbered(10)(0.5, bytes.NewReader(make([]byte, 40))); !errors.Is(err, ErrEntropy) {
+	if _, _, err := PoissonDrawNumbered(10)(0.5, bytes.NewReader(make([]byte, 40))); !errors.Is(err, ErrEntropy) {
 		t.Errorf("a stream that ends: %v", err)
 	}
 }
@@ -94,7 +94,7 @@ func TestNumberedOfFiftyMillion(t *testing.T) {
 	rnd := rand.NewChaCha8([32]byte{5})
 	count, places := 0.0, 0.0
 	for range draws {
-		who, _, err := Numbered(n)(q, rnd)
+		who, _, err := PoissonDrawNumbered(n)(q, rnd)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestEnclosuresHoldProducts(t *testing.T) {
 func BenchmarkNumbered(b *testing.B) {
 	rnd := rand.NewChaCha8([32]byte{5})
 	for b.Loop() {
-		if _, _, err := Numbered(50_000_000)(2e-6, rnd); err != nil {
+		if _, _, err := PoissonDrawNumbered(50_000_000)(2e-6, rnd); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -36,15 +36,15 @@ type Config struct {
 	Roster func(round uint64, task [32]byte, proof *RosterProof)
 	Agent  string // what the operator's log calls this program; default "starling"
 
-	Policy           *Policy  // what the owner lets a job ask for; default PolicyFor the token
-	Account          *Account // what the data has given; default: one in memory
-	Remake           Remaker  // makes programs again; nil: those of the coordinator are run unless the policy names others
-	Leaks            Leaker   // tries, once a job, what one update shows; nil: it is not tried
-	AllowPlain       bool     // join a coordinator on another machine without TLS
-	MaxBlob          uint64   // bytes, largest blob to fetch; default 1 GiB
-	Found            *Found   // of a job that its owner did not name: what such a job may be; nil: the owner named it
-	AcceptNotPrivate bool     // join a job that says of itself that it is not private
-	CacheDir         string   // where base and programs are kept between runs; empty: memory only
+	Policy           *Policy    // what the owner lets a job ask for; default PolicyFor the token
+	Account          *Account   // what the data has given; default: one in memory
+	Remake           Remaker    // makes programs again; nil: those of the coordinator are run unless the policy names others
+	Leaks            Leaker     // tries, once a job, what one update shows; nil: it is not tried
+	AllowPlain       bool       // join a coordinator on another machine without TLS
+	MaxBlob          uint64     // bytes, largest blob to fetch; default 1 GiB
+	Found            *Discovery // of a job that its owner did not name: what such a job may be; nil: the owner named it
+	AcceptNotPrivate bool       // join a job that says of itself that it is not private
+	CacheDir         string     // where base and programs are kept between runs; empty: memory only
 
 	Known known.List  // published bases beside known.Default's
 	Base  *model.Base // the owner's own copy of the base; nil: the coordinator's, checked by its hash

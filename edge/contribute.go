@@ -13,15 +13,15 @@ import (
 // Contribution is what a round asks of a device, whoever asks: a coordinator
 // through a plan, or a simulation in the same process.
 type Contribution struct {
-	Round   uint64
-	Lattice *quant.Lattice // of one unit's vector: dimension, clip norm, rotation
-	Count   dp.CountCode   // of the units within the clip norm; zero: not asked for
-	Figures dp.FigureCode  // of what units find on examples held out (Task.Scored batches of them); zero: not asked for
-	Labels  int            // of the job, which bounds a loss
-	Work    float64        // most that the training of Units may take, in Task.Work's units; 0: no limit
-	Units   int            // most units that the job lets a device hold; 0: one
-	Least   int            // distinct examples that each unit's update averages, else it is absent; 0: any number
-	Task    Task           // the training; a unit's Steps, Columns, Batches, Work and Progress are filled in here
+	Round       uint64
+	Lattice     *quant.Lattice // of one unit's vector: dimension, clip norm, rotation
+	Count       dp.CountCode   // of the units within the clip norm; zero: not asked for
+	Figures     dp.FigureCode  // of what units find on examples held out (Task.Scored batches of them); zero: not asked for
+	Labels      int            // of the job, which bounds a loss
+	Work        float64        // most that the training of Units may take, in Task.Work's units; 0: no limit
+	Units       int            // most units that the job lets a device hold; 0: one
+	MinExamples int            // distinct examples that each unit's update averages, else it is absent; 0: any number
+	Task        Task           // the training; a unit's Steps, Columns, Batches, Work and Progress are filled in here
 
 	// Own is the variance of the noise that the device adds to every coordinate of its
 	// vector, whatever is in it; zero: none. Noise draws it; nil: it is drawn here, once
@@ -141,9 +141,9 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 		if err == nil && len(delta) != len(t.Start) {
 			err = fmt.Errorf("trainer returned %d values, %d expected", len(delta), len(t.Start))
 		}
-		if err == nil && averaged < c.Least { // it trained all the same: nobody sees by its time that it has few
+		if err == nil && averaged < c.MinExamples { // it trained all the same: nobody sees by its time that it has few
 			clear(delta)
-			err = fmt.Errorf("%w: %d, and its owner wants %d (--examples)", errFew, averaged, c.Least)
+			err = fmt.Errorf("%w: %d, and its owner wants %d (--examples)", errFew, averaged, c.MinExamples)
 		}
 		if err == nil {
 			for i, v := range lambda {

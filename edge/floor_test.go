@@ -264,7 +264,7 @@ func TestHostileLongExamples(t *testing.T) {
 		ok(t, err)
 		tr := &tally{}
 		told := 0
-		sum, err := Contribute(t.Context(), tr, data, Contribution{Round: 1, Lattice: lattice, Count: dp.CountCode{}, Units: c.providers, Least: c.least,
+		sum, err := Contribute(t.Context(), tr, data, Contribution{Round: 1, Lattice: lattice, Count: dp.CountCode{}, Units: c.providers, MinExamples: c.least,
 			Task: Task{Start: make([]float32, 64), Spec: training.Spec{Steps: c.steps, Batch: 1}}, Failed: func(error) { told++ }})
 		ok(t, err)
 		if zeros := !slices.ContainsFunc(sum, func(x int32) bool { return x != 0 }); zeros != c.zeros || tr.trained != c.trained || (told > 0) != (c.least > 1 && c.zeros || name == "two providers") {

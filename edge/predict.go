@@ -23,8 +23,8 @@ type Prediction struct {
 	Probability float64 // a softmax, not calibrated
 }
 
-// Try says how Predict runs the model.
-type Try struct {
+// PredictOptions says how Predict runs the model.
+type PredictOptions struct {
 	// Untrained runs the base without what the job has learnt: under an adapter whose head gives
 	// every label the same score.
 	Untrained bool
@@ -37,7 +37,7 @@ type Try struct {
 // the likeliest first; or the likeliest label of each word that fits (words are what stands between
 // a text's spaces); or the likeliest answer; or a text that it writes, taking the likeliest token
 // each time. The first call prepares the program, which takes a moment.
-func (t *Trained) Predict(ctx context.Context, e *dataset.Example, how Try) ([]Prediction, error) {
+func (t *Trained) Predict(ctx context.Context, e *dataset.Example, how PredictOptions) ([]Prediction, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.loaded == nil {

@@ -68,7 +68,7 @@ func TestPredictTasks(t *testing.T) {
 		m := &Trained{Rank: 2, Labels: []string{"a", "b", "c"}[:x.classes], packed: packed, layout: layout, sequence: 8, work: DefaultPolicy().Work,
 			program: compileWith(t, pass.Build, false), base: x.base}
 		ok(t, m.open())
-		said, err := m.Predict(t.Context(), &x.example, Try{})
+		said, err := m.Predict(t.Context(), &x.example, PredictOptions{})
 		ok(t, err)
 		if len(said) != x.said {
 			t.Fatalf("%s: it says %v", x.kind, said)
@@ -129,16 +129,16 @@ func TestPredictTasks(t *testing.T) {
 		}
 		compare("trained", said, values)
 		// The base beside it has learnt nothing, and the model is afterwards what it was.
-		before, err := m.Predict(t.Context(), &asked, Try{Untrained: true})
+		before, err := m.Predict(t.Context(), &asked, PredictOptions{Untrained: true})
 		ok(t, err)
 		compare("untrained", before, model.NewAdapter(layout, 0).Slice(2))
 		if x.classes > 0 && math.Abs(before[0].Probability-1/float64(x.classes)) > 1e-9 {
 			t.Errorf("%s: the base alone prefers a label: %v", x.kind, before)
 		}
-		again, err := m.Predict(t.Context(), &asked, Try{})
+		again, err := m.Predict(t.Context(), &asked, PredictOptions{})
 		ok(t, err)
 		compare("trained, again", again, values)
-		if p, err := m.Predict(t.Context(), &x.bad, Try{}); !errors.Is(err, ErrData) || x.kind == model.TaskImage && !errors.Is(err, read) {
+		if p, err := m.Predict(t.Context(), &x.bad, PredictOptions{}); !errors.Is(err, ErrData) || x.kind == model.TaskImage && !errors.Is(err, read) {
 			t.Errorf("%s: of an example of another task it says %v, %v", x.kind, p, err)
 		}
 		ok(t, m.Close())

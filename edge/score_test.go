@@ -142,7 +142,7 @@ func TestWhatIsSaid(t *testing.T) {
 		}
 		ok(t, data.HoldOut(share))
 		sum, err := Contribute(t.Context(), tr, data, Contribution{
-			Round: 1, Lattice: lattice, Figures: code, Labels: 24, Least: least,
+			Round: 1, Lattice: lattice, Figures: code, Labels: 24, MinExamples: least,
 			Task: Task{Layout: layout, Start: make([]float32, layout.Size(0)), Spec: specOf(8, 2, share)},
 		})
 		ok(t, err)

@@ -250,7 +250,7 @@ func (c *client) measure(ctx context.Context, j *job, k Contribution) (cost, err
 	defer j.read.quiet.Unlock()
 	data := j.madeUp(k.Task.Batch)
 	k.Work /= float64(max(1, k.Units)) // as Contribute divides it
-	k.Noise, k.Failed, k.Units, k.Task.Epochs, k.Least = nil, nil, 1, 0, 0
+	k.Noise, k.Failed, k.Units, k.Task.Epochs, k.MinExamples = nil, nil, 1, 0, 0
 	most := max(1, k.Task.Steps)
 	var of cost
 	for _, steps := range []int{1, min(3, most)} { // the first loads the program

@@ -83,9 +83,9 @@ func TestTrainedModel(t *testing.T) {
 			want, err := ranked(task.OneOf, got.Labels, logits[0])
 			ok(t, err)
 			e := &dataset.Example{Text: text}
-			have, err := got.Predict(context.Background(), e, Try{})
+			have, err := got.Predict(context.Background(), e, PredictOptions{})
 			ok(t, err)
-			if kept, err := again.Predict(context.Background(), e, Try{}); err != nil || !slices.Equal(kept, have) {
+			if kept, err := again.Predict(context.Background(), e, PredictOptions{}); err != nil || !slices.Equal(kept, have) {
 				t.Errorf("opened again %q has %v, before %v, %v", text, kept, have, err)
 			}
 			for i := range want {
@@ -99,7 +99,7 @@ func TestTrainedModel(t *testing.T) {
 			t.Errorf("kept after it let go of its parts: %t, %v", whole, err)
 		}
 		ok(t, got.Close())
-		if _, err := got.Predict(context.Background(), &dataset.Example{Text: "fox"}, Try{}); !errors.Is(err, ErrNoModel) {
+		if _, err := got.Predict(context.Background(), &dataset.Example{Text: "fox"}, PredictOptions{}); !errors.Is(err, ErrNoModel) {
 			t.Errorf("after Close: %v", err)
 		}
 	}
@@ -137,7 +137,7 @@ func TestHostileModel(t *testing.T) {
 			if got == nil {
 				return
 			}
-			if p, err := got.Predict(context.Background(), &dataset.Example{Text: "fox"}, Try{}); err == nil {
+			if p, err := got.Predict(context.Background(), &dataset.Example{Text: "fox"}, PredictOptions{}); err == nil {
 				t.Errorf("it predicts %v", p)
 			}
 			ok(t, got.Close())
@@ -186,7 +186,7 @@ func TestHostileKept(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if p, err := m.Predict(t.Context(), &dataset.Example{Text: "fox"}, Try{}); err == nil {
+		if p, err := m.Predict(t.Context(), &dataset.Example{Text: "fox"}, PredictOptions{}); err == nil {
 			t.Errorf("%s: it predicts %v", name, p)
 		}
 		ok(t, m.Close())

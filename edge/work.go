@@ -69,7 +69,7 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 	spec.HeldOut, spec.Scored = j.HeldOut, int(j.Scored)
 	symbols, err := c.contribute(ctx, j, w.dual, Contribution{
 		Round: w.plan.Round, Lattice: w.lattice, Count: w.count, Figures: w.figures, Labels: len(j.Labels), Work: c.cfg.Policy.Work, Units: j.terms.Job.Units(),
-		Least: c.cfg.Policy.Examples,
+		MinExamples: c.cfg.Policy.Examples,
 		Task: Task{
 			Base:       func(ctx context.Context) (*model.Base, error) { return c.openBase(ctx, j) },
 			BaseSHA256: j.Base.SHA256,

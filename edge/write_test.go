@@ -79,7 +79,7 @@ func TestTrainedWrites(t *testing.T) {
 			return m.task.(task.Writer).Text(out[0].Tokens), out[0].Probability
 		}
 		var texts []string
-		for _, how := range []Try{{}, {Untrained: true}, {}} {
+		for _, how := range []PredictOptions{{}, {Untrained: true}, {}} {
 			grown := ""
 			how.Written = func(text string) error { grown = text; return nil }
 			said, err := m.Predict(t.Context(), &x.example, how)
@@ -99,16 +99,16 @@ func TestTrainedWrites(t *testing.T) {
 		}
 		enough := errors.New("enough")
 		seen := 0
-		if _, err := m.Predict(t.Context(), &x.example, Try{Written: func(string) error { seen++; return enough }}); !errors.Is(err, enough) || seen != 1 {
+		if _, err := m.Predict(t.Context(), &x.example, PredictOptions{Written: func(string) error { seen++; return enough }}); !errors.Is(err, enough) || seen != 1 {
 			t.Errorf("%s: told to stop it writes on: %v, %d tokens", x.kind, err, seen)
 		}
-		if said, err := m.Predict(t.Context(), &x.bad, Try{}); !errors.Is(err, ErrData) {
+		if said, err := m.Predict(t.Context(), &x.bad, PredictOptions{}); !errors.Is(err, ErrData) {
 			t.Errorf("%s: of an example that does not fit it says %v, %v", x.kind, said, err)
 		}
 		// Work for two tokens ends a text behind them.
 		m.work = m.loaded.bound(2)
 		two := 0
-		_, err = m.Predict(t.Context(), &x.example, Try{Written: func(string) error { two++; return nil }})
+		_, err = m.Predict(t.Context(), &x.example, PredictOptions{Written: func(string) error { two++; return nil }})
 		ok(t, err)
 		if two > 2 {
 			t.Errorf("%s: with work for two tokens it writes %d", x.kind, two)

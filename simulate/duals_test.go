@@ -170,7 +170,7 @@ func TestDualsGoOn(t *testing.T) {
 
 func TestDualsRefused(t *testing.T) {
 	for name, change := range map[string]func(*simulate.Config){
-		"workers elsewhere":     func(c *simulate.Config) { c.Collect = simulate.Here(c.Trainer, 1) },
+		"workers elsewhere":     func(c *simulate.Config) { c.Collect = simulate.InProcess(c.Trainer, 1) },
 		"simulate fewer":        func(c *simulate.Config) { many(c, 90_000); c.Job.Adapter.RankMax = 8 },
 		"the limit is":          func(c *simulate.Config) { many(c, 100_001) },
 		"providers.max":         func(c *simulate.Config) { c.Job.Providers.Max, c.Job.Providers.Expected = 2, 1 },

@@ -162,9 +162,9 @@ func New(cfg Config) (_ *Run, err error) {
 		return nil, fmt.Errorf("%w: ranks to measure are %v, the job has up to %d", ErrConfig, cfg.Ranks, most)
 	}
 	if n := cfg.Population.Len(); cfg.Job.Fixed() {
-		r.coins = dp.FixedNumbered(n, cfg.Job.Cohort.Size)
+		r.coins = dp.FixedDrawNumbered(n, cfg.Job.Cohort.Size)
 	} else {
-		r.coins = dp.Numbered(n)
+		r.coins = dp.PoissonDrawNumbered(n)
 	}
 	if cfg.Population.Len() <= largestRoll {
 		r.roll = roll(cfg.Seed, cfg.Population.Len())
@@ -184,7 +184,7 @@ func New(cfg Config) (_ *Run, err error) {
 		if cfg.Trainer == nil {
 			r.cfg.Trainer, r.own = edge.NewProgramTrainer(cfg.Workers), true
 		}
-		r.cfg.Collect = Here(r.cfg.Trainer, cfg.Workers)
+		r.cfg.Collect = InProcess(r.cfg.Trainer, cfg.Workers)
 	}
 	return r, nil
 }

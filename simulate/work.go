@@ -210,9 +210,9 @@ type Collect func(ctx context.Context, a *Assignment, n int, client func(at int)
 // mostFeatures is what all clients' features may take in memory, in bytes.
 const mostFeatures = 1 << 29
 
-// Here collects in this process, workers side by side. A trainer that trains clients
+// InProcess collects in this process, workers side by side. A trainer that trains clients
 // together (trainer.Cohort) is given them by their places, so many at a time.
-func Here(with edge.Trainer, workers int) Collect {
+func InProcess(with edge.Trainer, workers int) Collect {
 	size := 1
 	cohort, _ := with.(trainer.Cohort)
 	if cohort != nil {

@@ -204,11 +204,11 @@ func (c *causal) encodeTalk(e *dataset.Example, b Batch, row int) error {
 }
 
 // Places are those whose next token is told.
-func (c *causal) Places(b Batch, row int) []int { at, _ := Told(b, row); return at }
+func (c *causal) Places(b Batch, row int) []int { at, _ := MaskedPlaces(b, row); return at }
 
 // Truths are the tokens that come next there.
 func (c *causal) Truths(_ *dataset.Example, b Batch, row int) (out [][]int) {
-	_, next := Told(b, row)
+	_, next := MaskedPlaces(b, row)
 	for _, id := range next {
 		out = append(out, []int{int(id)})
 	}

@@ -41,7 +41,7 @@ func told(b Batch, row int) (tokens, labels string, at []int) {
 		}
 		return s.String()
 	}
-	at, next := Told(b, row)
+	at, next := MaskedPlaces(b, row)
 	return spell(n.I32[row*n.Size() : (row+1)*n.Size()]), spell(next), at
 }
 

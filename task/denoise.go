@@ -155,7 +155,7 @@ func (o objective) rewrite(ids []int32, boxes [][4]int32, picked []int, room int
 }
 
 // Places are those of what is written.
-func (d *denoise) Places(b Batch, row int) []int { at, _ := Told(b, row); return at }
+func (d *denoise) Places(b Batch, row int) []int { at, _ := MaskedPlaces(b, row); return at }
 
 // Truths are the tokens that are written.
 func (d *denoise) Truths(_ *dataset.Example, b Batch, row int) [][]int { return truths(b, row) }

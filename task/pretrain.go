@@ -184,22 +184,22 @@ func (m *masked) draw(rnd io.Reader, b Batch, row int) error {
 }
 
 // Places are those that are to be told, of the row's masked ones.
-func (m *masked) Places(b Batch, row int) []int { at, _ := Told(b, row); return at }
+func (m *masked) Places(b Batch, row int) []int { at, _ := MaskedPlaces(b, row); return at }
 
 // Truths are the tokens that were masked.
 func (m *masked) Truths(_ *dataset.Example, b Batch, row int) [][]int { return truths(b, row) }
 
 func truths(b Batch, row int) (out [][]int) {
-	_, was := Told(b, row)
+	_, was := MaskedPlaces(b, row)
 	for _, id := range was {
 		out = append(out, []int{int(id)})
 	}
 	return out
 }
 
-// Told returns the rows of a masked text's columns that the model has to predict, and the tokens
+// MaskedPlaces returns the rows of a masked text's columns that the model has to predict, and the tokens
 // there.
-func Told(b Batch, row int) (at []int, was []int32) {
+func MaskedPlaces(b Batch, row int) (at []int, was []int32) {
 	weights, _ := b.Column(Weights)
 	n := weights.Size()
 	for i, w := range weights.F32[row*n : (row+1)*n] {

@@ -50,7 +50,7 @@ func TestMasksAreDrawnAnew(t *testing.T) {
 		}
 		changed = changed || !slices.Equal(first, b.Int32(Places))
 		tokens := slices.Clone(b.Int32(Tokens)[:48])
-		at, was := Told(b, 0)
+		at, was := MaskedPlaces(b, 0)
 		if want := 6; len(at) != want {
 			t.Fatalf("%d of 40 tokens are masked, want %d", len(at), want)
 		}
@@ -73,7 +73,7 @@ func TestMasksAreDrawnAnew(t *testing.T) {
 		if !slices.Equal(tokens, text) {
 			t.Fatal("a mask of before is left")
 		}
-		if at, _ := Told(b, 1); len(at) != 1 || b.Int32(Places)[m.places] != 1 {
+		if at, _ := MaskedPlaces(b, 1); len(at) != 1 || b.Int32(Places)[m.places] != 1 {
 			t.Fatalf("of one token %d are masked", len(at))
 		}
 		for _, c := range b {

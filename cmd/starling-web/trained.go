@@ -68,7 +68,7 @@ func (w *web) predict(_ js.Value, args []js.Value) any {
 		if err != nil {
 			return nil, err
 		}
-		how := edge.Try{Untrained: len(args) > 1 && args[1].Truthy()}
+		how := edge.PredictOptions{Untrained: len(args) > 1 && args[1].Truthy()}
 		if len(args) > 2 && args[2].Type() == js.TypeFunction {
 			how.Written = func(text string) error {
 				on, err := wait(args[2].Invoke(text))

@@ -28,7 +28,7 @@ func merged(events []dp.Event) []dp.Event {
 	for _, e := range events {
 		count := e.Count
 		e.Round, e.Certificate, e.Count = 0, [32]byte{}, 0
-		if e.Kind != dp.KindBare {
+		if e.Kind != dp.KindUnnoised {
 			e.Kind = dp.KindRelease // all cost the same
 		}
 		i, known := at[e]
@@ -46,7 +46,7 @@ func merged(events []dp.Event) []dp.Event {
 func uncommon(events []dp.Event) string {
 	for _, e := range events {
 		switch {
-		case e.Kind == dp.KindBare:
+		case e.Kind == dp.KindUnnoised:
 			return "a job of it adds no noise: nothing composed with it is private"
 		case e.ProviderRate > 0 != (events[0].ProviderRate > 0):
 			return "some of its jobs protect devices and others providers, which have no guarantee in common"

@@ -29,11 +29,11 @@ type Entry struct {
 
 // Ledger is a verified privacy ledger.
 type Ledger struct {
-	Task    string
-	Private bool // false: a reproducible run, whose noise is not secret, or one without noise
-	Bare    bool // some round was released without noise
-	Entries []Entry
-	Head    [32]byte // hash of the last entry; the chain's beginning if there is none
+	Task     string
+	Private  bool // false: a reproducible run, whose noise is not secret, or one without noise
+	Unnoised bool // some round was released without noise
+	Entries  []Entry
+	Head     [32]byte // hash of the last entry; the chain's beginning if there is none
 	// Owed are rounds under way, or cut off with their process, that will be charged.
 	Owed []dp.Event
 }
@@ -135,8 +135,8 @@ func readLedger(q querier) (Ledger, error) {
 		if e.Cohort.Generator != "crypto/rand" {
 			l.Private = false // whatever the file says: the chain covers who drew the coins
 		}
-		if e.Event.Kind == dp.KindBare {
-			l.Private, l.Bare = false, true
+		if e.Event.Kind == dp.KindUnnoised {
+			l.Private, l.Unnoised = false, true
 		}
 		copy(e.Hash[:], hash)
 		l.Entries = append(l.Entries, e)
@@ -232,7 +232,7 @@ func (s *Store) appendEntry(tx *sql.Tx, ev dp.Event, note Note) (Entry, error) {
 	if err != nil {
 		return e, err
 	}
-	if ev.Kind == dp.KindBare && !s.opt.NotPrivate {
+	if ev.Kind == dp.KindUnnoised && !s.opt.NotPrivate {
 		return e, fmt.Errorf("store: round %d has no noise, and this ledger promises some", ev.Round)
 	}
 	prev := promise.genesis()

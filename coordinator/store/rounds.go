@@ -157,7 +157,7 @@ func checkIntent(tx *sql.Tx, ev dp.Event) error {
 // Commit charges the round and writes its checkpoint, in one transaction. The
 // checkpoint's version follows the last one.
 func (s *Store) Commit(ev dp.Event, note Note, c Checkpoint) (e Entry, err error) {
-	if ev.Kind != dp.KindRelease && ev.Kind != dp.KindNoiseOnly && ev.Kind != dp.KindBare {
+	if ev.Kind != dp.KindRelease && ev.Kind != dp.KindNoiseOnly && ev.Kind != dp.KindUnnoised {
 		return e, fmt.Errorf("store: a checkpoint cannot be paid by an event of kind %v", ev.Kind)
 	}
 	if c.Round != ev.Round {
@@ -223,7 +223,7 @@ func (s *Store) settle(tx *sql.Tx, round uint64, o Outcome, reason string) error
 }
 
 // Charge pays for a round that released nothing. The event's kind becomes dp.KindCharged, unless it
-// is dp.KindBare.
+// is dp.KindUnnoised.
 func (s *Store) Charge(ev dp.Event, note Note) (e Entry, err error) {
 	err = s.tx(func(tx *sql.Tx) error {
 		var err error
@@ -234,7 +234,7 @@ func (s *Store) Charge(ev dp.Event, note Note) (e Entry, err error) {
 }
 
 func (s *Store) charge(tx *sql.Tx, ev dp.Event, note Note) (Entry, error) {
-	if ev.Kind != dp.KindBare {
+	if ev.Kind != dp.KindUnnoised {
 		ev.Kind = dp.KindCharged
 	}
 	if err := checkIntent(tx, ev); err != nil && !errors.Is(err, sql.ErrNoRows) {

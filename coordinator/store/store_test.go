@@ -575,7 +575,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 func TestPromisedNoiseIsInEveryEntry(t *testing.T) {
 	s := open(t, folder(t))
 	id := begin(t, s, 0)
-	bare := dp.Event{Mechanism: dp.Mechanism{SamplingRate: 1}, Round: id, Count: 1, Kind: dp.KindBare, NoiseScale: 1, Dim: 10}
+	bare := dp.Event{Mechanism: dp.Mechanism{SamplingRate: 1}, Round: id, Count: 1, Kind: dp.KindUnnoised, NoiseScale: 1, Dim: 10}
 	l, err := s.Ledger()
 	if err != nil {
 		t.Fatal(err)
@@ -590,7 +590,7 @@ func TestPromisedNoiseIsInEveryEntry(t *testing.T) {
 	if _, err := s.Charge(bare, note(id)); err == nil || !strings.Contains(err.Error(), "no noise") {
 		t.Errorf("charged: %v", err)
 	}
-	if after, err := s.Ledger(); err != nil || len(after.Entries) != len(l.Entries) || after.Bare {
+	if after, err := s.Ledger(); err != nil || len(after.Entries) != len(l.Entries) || after.Unnoised {
 		t.Errorf("%+v, %v", after, err)
 	}
 }

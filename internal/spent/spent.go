@@ -19,7 +19,7 @@ type Report struct {
 	Runs      []ledgerRun   `json:"runs,omitempty"` // where several are composed
 	Task      string        `json:"task"`
 	Private   bool          `json:"private"`            // false: every secret was seeded, or there was no noise
-	Bare      bool          `json:"no_noise,omitempty"` // a round was released without noise
+	Unnoised  bool          `json:"no_noise,omitempty"` // a round was released without noise
 	Entries   []ledgerLine  `json:"entries"`
 	Head      string        `json:"head"` // hash of the last entry; of one run
 	Delivered *dp.Guarantee `json:"delivered,omitempty"`
@@ -144,7 +144,7 @@ func (s spending) account(r *Report, acct dp.Accountant) error {
 
 // NewReport accounts one run's ledger, at its own delta where delta is 0.
 func NewReport(l store.Ledger, delta float64, acct dp.Accountant) (Report, spending, error) {
-	r := Report{Task: l.Task, Private: l.Private, Bare: l.Bare, Head: l.HeadString(), Entries: []ledgerLine{}}
+	r := Report{Task: l.Task, Private: l.Private, Unnoised: l.Unnoised, Head: l.HeadString(), Entries: []ledgerLine{}}
 	s, sampled := spending{delta: delta}, false
 	for _, e := range l.Entries {
 		ev := e.Event
@@ -216,7 +216,7 @@ func (r Report) Print(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "task       %s\nentries    %d, chain verified\nhead       %s\n", r.Task, len(r.Entries), r.Head)
 	switch {
-	case r.Bare:
+	case r.Unnoised:
 		fmt.Fprintln(w, "\nThis run added no noise: it protects nobody.")
 	case !r.Private:
 		fmt.Fprintln(w, "\nThis run was reproducible: its randomness was seeded. It protects nobody.")

@@ -91,7 +91,7 @@ func TestMaskedTokensAreLearnt(t *testing.T) {
 			}
 			loss, vocab := 0.0, base.Config.VocabSize
 			for r := range s.Batch {
-				at, was := task.Told(held, r)
+				at, was := task.MaskedPlaces(held, r)
 				if !slices.Equal(at, []int{0}) {
 					t.Fatalf("told are %v", at)
 				}

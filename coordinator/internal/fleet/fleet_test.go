@@ -121,7 +121,7 @@ func rolls(t *testing.T, f *Fleet, now time.Time) {
 			keys = append(keys, f.At(n).ID[:])
 		}
 		// The certificate is about these keys and no others.
-		who, cert, err := dp.Roll(got.Population)(0.5, rand.NewChaCha8([32]byte{byte(len(keys))}))
+		who, cert, err := dp.PoissonDraw(got.Population)(0.5, rand.NewChaCha8([32]byte{byte(len(keys))}))
 		in := make([]bool, len(keys))
 		for _, i := range who {
 			in[i] = true

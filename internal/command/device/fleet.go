@@ -39,11 +39,11 @@ func (f *joinFlags) checkFleet(args []string) error {
 }
 
 // foundFor is what jobs may learn of a file.
-func (f *joinFlags) foundFor(set *dataset.Set) *edge.Found {
+func (f *joinFlags) foundFor(set *dataset.Set) *edge.Discovery {
 	if len(f.tasks) == 0 {
-		return &edge.Found{Tasks: []string{task.For(set.Form()).String()}}
+		return &edge.Discovery{Tasks: []string{task.For(set.Form()).String()}}
 	}
-	return &edge.Found{Tasks: f.tasks}
+	return &edge.Discovery{Tasks: f.tasks}
 }
 
 const (
@@ -59,7 +59,7 @@ type follower struct {
 	flags  joinFlags
 	fleet  *part // whose token leads to the coordinator
 	stderr io.Writer
-	found  *edge.Found
+	found  *edge.Discovery
 	join   func(context.Context, *part) error
 
 	ended  chan *taken

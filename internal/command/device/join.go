@@ -137,7 +137,7 @@ type part struct {
 	policy *edge.Policy
 	note   string
 	prefix string // of its lines, where there are several
-	found  *edge.Found
+	found  *edge.Discovery
 	report JoinReport
 }
 

@@ -34,7 +34,7 @@ func TestHostileFoundJob(t *testing.T) {
 	keys := func(change func(*Config)) (keys []string) {
 		t.Helper()
 		cfg := h.config(&constant{})
-		cfg.Policy, cfg.Account, cfg.Data, cfg.Found = &policy, a, Examples(examples(16)), &Found{Tasks: []string{"classify"}}
+		cfg.Policy, cfg.Account, cfg.Data, cfg.Found = &policy, a, Examples(examples(16)), &Discovery{Tasks: []string{"classify"}}
 		change(&cfg)
 		d := h.start(cfg)
 		peer := h.admit(false)
@@ -140,6 +140,6 @@ func TestHostileOffers(t *testing.T) {
 		t.Errorf("in the clear to another machine: %v", err)
 	}
 	if kind, err := model.ParseTask(""); err != nil || kind.String() != "classify" {
-		t.Errorf("the task that Found allows by default is %s, %v", kind, err)
+		t.Errorf("the task that Discovery allows by default is %s, %v", kind, err)
 	}
 }

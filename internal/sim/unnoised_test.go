@@ -38,14 +38,14 @@ func TestJobWithoutNoise(t *testing.T) {
 	}
 	l, err := store.ReadLedger(cfg.Coordinator.Dir)
 	ok(t, err)
-	if l.Private || !l.Bare || len(l.Entries) != 3 {
-		t.Errorf("ledger: private %v, bare %v, %d entries", l.Private, l.Bare, len(l.Entries))
+	if l.Private || !l.Unnoised || len(l.Entries) != 3 {
+		t.Errorf("ledger: private %v, unnoised %v, %d entries", l.Private, l.Unnoised, len(l.Entries))
 	}
 	for _, e := range l.Entries {
-		if e.Event.Kind != dp.KindBare || e.Event.NoiseMultiplier != 0 || e.Note.Delivered != nil {
+		if e.Event.Kind != dp.KindUnnoised || e.Event.NoiseMultiplier != 0 || e.Note.Delivered != nil {
 			t.Errorf("%+v", e)
 		}
-		if _, err := dp.Epsilon([]dp.Event{e.Event}, 1e-6, dp.Tight); !errors.Is(err, dp.ErrBare) {
+		if _, err := dp.Epsilon([]dp.Event{e.Event}, 1e-6, dp.Tight); !errors.Is(err, dp.ErrUnnoised) {
 			t.Errorf("an accountant says %v", err)
 		}
 	}

@@ -11,18 +11,18 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// Found restricts jobs that the owner did not name but that were found in a coordinator's list.
+// Discovery restricts jobs that the owner did not name but that were found in a coordinator's list.
 // What the owner accepted for another job of the same coordinator does not count for such a job; it
 // must not add merely simulated noise, unless the configuration accepts jobs that are not private;
 // and everything that the data gave to any job counts toward Policy.Bits.
-type Found struct {
+type Discovery struct {
 	Tasks []string // what may be learnt of the data, as model names tasks
 }
 
 const whyTask = "Data that were gathered to learn one thing may tell more where another is learnt of them"
 
 // check checks an announced job against it; nil allows all, of a job that the owner named.
-func (f *Found) check(j *wire.Job, notPrivate bool) error {
+func (f *Discovery) check(j *wire.Job, notPrivate bool) error {
 	if f == nil {
 		return nil
 	}
