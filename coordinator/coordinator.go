@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"math"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -267,6 +268,11 @@ func (c *Coordinator) resume() error {
 	}
 	c.blobs.hold(monitor.PartBase, c.t.baseRef, c.t.baseBlob)
 	c.programs = newPrograms(c.cfg, c.t, c.blobs)
+	if c.t.job.Training.Memory > 0 { // one that does not fit is told now, before a round is paid for
+		if _, err := c.programs.at(slices.Max(c.t.job.Ranks())); err != nil {
+			return err
+		}
+	}
 
 	ledger, err := c.store.Ledger()
 	if err != nil {

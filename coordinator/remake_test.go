@@ -2,13 +2,17 @@ package coordinator
 
 import (
 	"bytes"
+	"errors"
+	"log/slog"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
 	"github.com/starling-fl/starling/program"
+	"github.com/starling-fl/starling/wasm/compiler"
 )
 
 // What a device makes of the announced job and the base it fetched is the
@@ -61,5 +65,23 @@ func TestRemakeIsTheCoordinatorsProgram(t *testing.T) {
 		if _, err := program.Remake(t.Context(), math.Inf(1), received.Name, received.Labels, received.Recipe, fetched, rank, program.Hosts[0]); err == nil {
 			t.Errorf("%s: a recipe with a field that nobody knows", name)
 		}
+	}
+}
+
+// Where a program does not fit into training.memory the coordinator says so when it starts, and not once a round is drawn
+// and paid for.
+func TestMemoryThatDoesNotSufficeIsToldAtOnce(t *testing.T) {
+	b, err := base.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := tinyJob(4)
+	j.Training.Memory, j.Training.Batch = 64, 1<<12
+	c, err := New(Config{Job: j, Dir: t.TempDir(), Base: b, Log: slog.New(slog.DiscardHandler)})
+	if err == nil {
+		_ = c.Close()
+	}
+	if !errors.Is(err, compiler.ErrMemory) || !strings.Contains(err.Error(), "training.memory is 64") {
+		t.Errorf("%v", err)
 	}
 }

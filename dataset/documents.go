@@ -176,23 +176,19 @@ func (cfg DocumentConfig) senders(of, split, client int) []*sender {
 	return known
 }
 
-// SeenProviders are the keys of the training split's providers among those of a set that this
-// configuration makes, in order: whom an audit of a model that was trained on that split calls members.
-func (cfg DocumentConfig) SeenProviders(set *Set) (seen []string) {
-	if _, err := cfg.check(); err != nil {
-		return nil
+// SeenProviders are the keys of a set's providers of whom the training set has documents, in
+// order: whom an audit of a model that was trained on it calls members.
+func SeenProviders(set, training *Set) []string {
+	trained, seen := map[string]bool{}, map[string]bool{}
+	for _, e := range training.Examples {
+		trained[e.Provider] = true
 	}
-	asked := map[string]bool{}
 	for _, e := range set.Examples {
-		asked[e.Provider] = true
-	}
-	for n := range cfg.Clients * cfg.Providers {
-		if key := properName(4*uint64(n) + trainSplit); asked[key] {
-			seen = append(seen, key)
+		if trained[e.Provider] {
+			seen[e.Provider] = true
 		}
 	}
-	slices.Sort(seen)
-	return seen
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // PublicDocuments is an endless sequence of documents of public providers, none of

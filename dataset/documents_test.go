@@ -120,7 +120,21 @@ func TestProvidersSeenInTraining(t *testing.T) {
 		if split == RedSplit {
 			share = 0.5
 		}
-		seen := cfg.SeenProviders(set)
+		train := cfg
+		train.Split, train.Seen = TrainSplit, 0
+		training, err := Documents(train)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := SeenProviders(set, training)
+		// Of a smaller training set fewer are members.
+		train.Clients, train.PerClient = 1, 2
+		if training, err = Documents(train); err != nil {
+			t.Fatal(err)
+		}
+		if few := SeenProviders(set, training); len(few) > 2 || len(few) >= len(seen) {
+			t.Errorf("%s: two documents make %d members", split, len(few))
+		}
 		count := map[string]int{}
 		for _, e := range set.Examples {
 			owner, known := of["train"][e.Provider]

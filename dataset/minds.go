@@ -76,15 +76,15 @@ func (s *scanner) mindsRecording(name string) (*Recording, error) {
 		return nil, fmt.Errorf("%s is %.80q, want a path within the folder audio", mindsFile, name)
 	}
 	folder := filepath.Dir(s.name)
-	beside := filepath.Join(folder, "..", "audio")
+	beside, audio := filepath.Join(folder, ".."), "audio"
 	if filepath.Base(folder) == "text" && filepath.Base(filepath.Dir(folder)) == "text" { // text.zip, unpacked in a folder text
-		beside = filepath.Join(folder, "..", "..", "audio", "audio")
+		beside, audio = filepath.Join(folder, "..", ".."), filepath.Join("audio", "audio")
 	}
 	var missing error
-	for _, dir := range []string{beside, filepath.Join(beside, "audio"), filepath.Join(folder, "audio"), folder} {
-		at, err := within(dir, path)
+	for _, at := range []struct{ root, dir string }{{beside, audio}, {beside, filepath.Join(audio, "audio")}, {folder, "audio"}, {folder, ""}} {
+		file, err := within(at.root, filepath.Join(at.dir, path))
 		if err == nil {
-			return OpenRecording(at)
+			return OpenRecording(file)
 		}
 		missing = cmp.Or(missing, err)
 	}

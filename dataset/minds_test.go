@@ -87,3 +87,17 @@ func FuzzIntents(f *testing.F) {
 		}
 	})
 }
+
+// A folder of recordings that is a link leads where the table's maker has no say.
+func TestIntentsBehindALinkAreRefused(t *testing.T) {
+	dir, private := t.TempDir(), t.TempDir()
+	wav(t, filepath.Join(private, "en-US~ADDRESS", "one.wav"), 90)
+	table := filepath.Join(dir, "text", "en-US.csv")
+	if err := errors.Join(os.Mkdir(filepath.Dir(table), 0o700), os.Symlink(private, filepath.Join(dir, "audio")),
+		os.WriteFile(table, []byte("filepath,text_asr,text_translated,intent_class\nen-US~ADDRESS/one.wav,a,a,ADDRESS\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(table); err == nil || !strings.Contains(err.Error(), "is a link to what is not within") {
+		t.Errorf("%v", err)
+	}
+}

@@ -106,7 +106,11 @@ func (c Certificate) Verify(enrolled [][]byte, in []bool) error {
 	if len(enrolled) != c.Population || len(in) != c.Population {
 		return fmt.Errorf("dp: certificate over %d members held against %d members and %d choices: %w", c.Population, len(enrolled), len(in), ErrCertificate)
 	}
-	if rollMAC(c.Nonce, runsOf(enrolled)) != c.Roll && rollMACv2(c.Nonce, enrolled) != c.Roll && rollHash(enrolled) != c.Roll {
+	p, err := Keys(enrolled)
+	if err != nil {
+		return err
+	}
+	if rollMAC(c.Nonce, p.runs) != c.Roll && rollMACv2(c.Nonce, enrolled) != c.Roll && rollHash(enrolled) != c.Roll {
 		return fmt.Errorf("dp: certificate is about another population: %w", ErrCertificate)
 	}
 	var who []int

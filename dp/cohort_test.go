@@ -119,11 +119,14 @@ func TestCertificate(t *testing.T) {
 	other[3] = !other[3]
 	swapped := append([][]byte(nil), keys...)
 	swapped[0], swapped[1] = swapped[1], swapped[0]
+	twice := append([][]byte(nil), keys...)
+	twice[1] = twice[0]
 	wrongNonce := cert
 	wrongNonce.Nonce[0] ^= 1
 	for name, err := range map[string]error{
 		"another cohort": cert.Verify(keys, other), "another population": cert.Verify(swapped, in),
-		"fewer": cert.Verify(keys[:49], in[:49]), "another nonce": wrongNonce.Verify(keys, in),
+		"one twice": cert.Verify(twice, in),
+		"fewer":     cert.Verify(keys[:49], in[:49]), "another nonce": wrongNonce.Verify(keys, in),
 	} {
 		if !errors.Is(err, ErrCertificate) {
 			t.Errorf("%s: %v", name, err)

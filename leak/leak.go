@@ -30,7 +30,7 @@ type Settings struct {
 	Program []byte       // the training step, made again
 	Trainer edge.Trainer // which runs it
 	Work    float64      // most units that a round may take; 0: no limit
-	Memory  int          // most MiB that the program may take; 0: the trainer's limit
+	Memory  int          // most MiB that the program may take; 0: no limit
 }
 
 // Options limit how much is tried.

@@ -61,7 +61,8 @@ func step(ctx context.Context, spec Spec) ([]byte, error) {
 			return code, err
 		}
 	}
-	return nil, fmt.Errorf("training.memory is %d: %w; give more of it, or a smaller training.micro_batch or adapter.sequence, or base_format: nf4", mib, err)
+	return nil, fmt.Errorf("training.memory is %d, of %d MiB: %w; give more of it, or a smaller training.micro_batch or adapter.sequence, or base_format: nf4",
+		spec.Job.Training.Memory, mib, err)
 }
 
 // recomputes are what a step may compute again, the fastest first.

@@ -64,3 +64,40 @@ func TestStepWithinMemory(t *testing.T) {
 		t.Errorf("its recipe says %d MiB, %v", told.Memory, err)
 	}
 }
+
+// Laptops and browsers set aside unlike memory for packing, and compute the same again all the same: here the one would
+// keep all activations within the limit, and the other would not.
+func TestHostsChooseAlikeWithinMemory(t *testing.T) {
+	base, j, _, _ := causal(t, "llama")
+	j.Training.Batch, j.Training.LearningRate, j.Training.Memory = 1916, 0.1, 65
+	var work []uint64
+	for _, host := range Hosts {
+		code, err := Step(Spec{Job: j, Base: base, Rank: 2, Host: host})
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := wasm.Verify(code, wasm.Limits{MemoryPages: 65 << 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		work = append(work, report.Manifest.FLOPs)
+	}
+	if work[0] != work[1] {
+		t.Errorf("their steps are of %d operations", work)
+	}
+}
+
+// A recipe with a memory that no job may have is read by no device: it says how often the compiler may try.
+func TestRecipeOfAnotherMemory(t *testing.T) {
+	base, j, _, _ := causal(t, "llama")
+	for _, mib := range []int{-1, 63, 2049, 1 << 44} {
+		j.Training.Memory = mib
+		recipe, err := Recipe(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Remake(t.Context(), 1e13, j.Name, nil, recipe, base, 2, Hosts[0]); err == nil || !strings.Contains(err.Error(), "training.memory is") {
+			t.Errorf("%d: %v", mib, err)
+		}
+	}
+}

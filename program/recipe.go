@@ -54,6 +54,8 @@ func read(recipe []byte) (from ingredients, err error) {
 	dec.DisallowUnknownFields()
 	if err = dec.Decode(&from); err != nil {
 		err = fmt.Errorf("program: the job's recipe cannot be read: %w", err)
+	} else if err = from.Training.CheckMemory(); err != nil { // it says how often Remake may try
+		err = fmt.Errorf("program: the job's recipe: %w", err)
 	}
 	return from, err
 }

@@ -2,6 +2,7 @@ package memorization
 
 import (
 	"math"
+	"slices"
 
 	"github.com/starling-fl/starling/dataset"
 )
@@ -19,7 +20,7 @@ func blurred(m *dataset.Image, boxes [][4]uint16) *dataset.Image {
 			return nil, err
 		}
 		out := &dataset.Image{Width: page.Width, Height: page.Height, Channels: page.Channels, Pixels: append([]float32(nil), page.Pixels...)}
-		for _, b := range boxes {
+		for _, b := range outer(boxes) {
 			left, right := span(b[0], b[2], page.Width)
 			top, bottom := span(b[1], b[3], page.Height)
 			for c := range page.Channels {
@@ -28,6 +29,18 @@ func blurred(m *dataset.Image, boxes [][4]uint16) *dataset.Image {
 		}
 		return out, nil
 	})
+}
+
+// outer leaves out boxes that lie within others: of thousands of whole pages one is enough.
+func outer(boxes [][4]uint16) (out [][4]uint16) {
+	within := func(a, b [4]uint16) bool { return a[0] >= b[0] && a[1] >= b[1] && a[2] <= b[2] && a[3] <= b[3] }
+	for _, box := range boxes {
+		if slices.ContainsFunc(out, func(o [4]uint16) bool { return within(box, o) }) {
+			continue
+		}
+		out = append(slices.DeleteFunc(out, func(o [4]uint16) bool { return within(o, box) }), box)
+	}
+	return out
 }
 
 // span is what thousandths of a page cover of its pixels, at least one.

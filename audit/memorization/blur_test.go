@@ -101,3 +101,17 @@ func FuzzBlur(f *testing.F) {
 		}
 	})
 }
+
+// Of boxes in others the others are enough, whatever their order.
+func TestOuterBoxes(t *testing.T) {
+	page, word, other := [4]uint16{0, 0, 1000, 1000}, [4]uint16{10, 10, 60, 20}, [4]uint16{40, 10, 90, 20}
+	for _, c := range []struct{ boxes, want [][4]uint16 }{
+		{[][4]uint16{word, other, word}, [][4]uint16{word, other}},
+		{[][4]uint16{word, page, other, page}, [][4]uint16{page}},
+		{nil, nil},
+	} {
+		if got := outer(c.boxes); !slices.Equal(got, c.want) {
+			t.Errorf("%v gives %v", c.boxes, got)
+		}
+	}
+}

@@ -47,7 +47,8 @@ func Program(ctx context.Context, file string) (*Report, error) {
 		return nil, err
 	}
 	start := time.Now()
-	rep, err := wasm.Verify(program, wasm.Limits{})
+	all := wasm.Limits{MemoryPages: 1 << 16} // no instance takes them
+	rep, err := wasm.Verify(program, all)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -60,7 +61,7 @@ func Program(ctx context.Context, file string) (*Report, error) {
 		Segments: step(m, rep.Segments),
 	}
 	if !rep.Relaxed { // which browsers alone compile
-		p, err := wasm.Load(ctx, program, wasm.Config{Limits: wasm.Limits{MemoryPages: 1 << 16}}) // no instance takes it
+		p, err := wasm.Load(ctx, program, wasm.Config{Limits: all})
 		if err == nil {
 			err = p.Close()
 		}

@@ -84,8 +84,8 @@ type Spec struct {
 	CompactBase bool `yaml:"compact_base"`
 	// Memory is the most that a training program may take of a device's memory, the base's weights
 	// included, in MiB, 64..2048: activations are kept for the way back as far as they fit, else computed
-	// again. A device whose owner gives less refuses the job. Default 1024, of which decoders keep
-	// at most 256 of activations.
+	// again. A device whose owner gives less refuses the job. 0, the default, is 1024, of which
+	// decoders keep at most 256 of activations.
 	Memory int `yaml:"memory" json:",omitempty"`
 	// HeldOut is the share of a device's own examples (or each provider's), chosen by their
 	// content, that it never trains on. In each round it scores the adapter on some of them before
@@ -122,6 +122,7 @@ func (s Spec) Validate() error {
 		between("roots_every", s.RootsEvery, 0, mostSteps),
 		rate("learning_rate", s.LearningRate),
 		rate("head_learning_rate", s.HeadLearningRate),
+		s.CheckMemory(),
 	} {
 		if err != nil {
 			return err
@@ -138,8 +139,6 @@ func (s Spec) Validate() error {
 			s.Epochs, s.Steps, s.Epochs, s.Batch)
 	case s.MicroBatch < 0 || s.MicroBatch > s.Batch || s.MicroBatch > 0 && s.Batch%s.MicroBatch != 0:
 		return fmt.Errorf("training.micro_batch is %d, must be a divisor of training.batch, %d", s.MicroBatch, s.Batch)
-	case s.Memory != 0 && (s.Memory < leastMemory || s.Memory > MaxMemory):
-		return fmt.Errorf("training.memory is %d, must be in %d..%d (MiB), or 0", s.Memory, leastMemory, MaxMemory)
 	case !slices.Contains(Optimizers, s.Optimizer):
 		return fmt.Errorf("training.optimizer is %q, must be one of %s", s.Optimizer, strings.Join(Optimizers, ", "))
 	case s.Optimizer != Shampoo && (s.StatisticsEvery != 0 || s.RootsEvery != 0):
@@ -160,6 +159,14 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("training.held_out is %v, must be in 0..%v", s.HeldOut, MaxHeldOut)
 	case s.Scored > 0 && s.HeldOut == 0:
 		return fmt.Errorf("training.scored is %d, but training.held_out is 0: there is nothing to score", s.Scored)
+	}
+	return nil
+}
+
+// CheckMemory returns an error where Memory is none that a job may have.
+func (s Spec) CheckMemory() error {
+	if s.Memory != 0 && (s.Memory < minMemory || s.Memory > MaxMemory) {
+		return fmt.Errorf("training.memory is %d, must be in %d..%d (MiB), or 0", s.Memory, minMemory, MaxMemory)
 	}
 	return nil
 }
@@ -197,7 +204,7 @@ const (
 
 // Bounds of Spec.Memory, MiB, and what it is where it is 0.
 const (
-	leastMemory   = 64
+	minMemory     = 64
 	MaxMemory     = 2048
 	DefaultMemory = 1024
 )

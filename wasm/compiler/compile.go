@@ -258,8 +258,9 @@ func assemble(g *ir.Graph, cfg planning, host string, fused bool, most uint64) (
 		return nil, nil, fmt.Errorf("compiler: %w", err)
 	}
 	arena, end := p.Layout(dataAddr)
-	if end > cfg.pages*pageBytes {
-		return nil, nil, tooMuch(end, cfg.pages)
+	// What packing takes on the host where it takes most counts on all: hosts of one job must choose alike.
+	if takes := end + codegen.LargestScratch(p.Stages); int64(takes) > int64(cfg.pages)*pageBytes {
+		return nil, nil, tooMuch(takes, cfg.pages)
 	}
 	m := &emit.Module{}
 	gen := codegen.New(m, shape, end, tableAddr)
@@ -282,9 +283,6 @@ func assemble(g *ir.Graph, cfg planning, host string, fused bool, most uint64) (
 	}
 	total := end + gen.Scratch
 	pages := max(1, (total+pageBytes-1)/pageBytes)
-	if pages > cfg.pages {
-		return nil, nil, tooMuch(total, cfg.pages)
-	}
 	m.Pages(uint32(pages))
 	man.Arena = wasm.Region{Offset: uint32(arena), Size: uint32((total - arena + 15) &^ 15)}
 	return &assembled{m, segments, man}, p, nil

@@ -38,7 +38,7 @@ func newInvoicesCmd(a *command.App) *cobra.Command {
 	var cfg dataset.InvoiceConfig
 	var out string
 	var questions bool
-	var documents dataset.DocumentConfig
+	var documents, train dataset.DocumentConfig
 	cmd := &cobra.Command{
 		Use:   "invoices --out DIR",
 		Short: "Write generated invoices as data files, one a client, to try things with",
@@ -53,7 +53,9 @@ pictures of their pages, for a base that looks at them. A document of several pa
 With --seen a share of the documents is from providers of the training split, as
 published test sets have it. The split red, which attacks ask about, has other
 documents, one half of those providers, one of the test split's. Both name the former
-in members.json, which starling audit takes as --in.`,
+in members.json, which starling audit takes as --in: those of whom a training split
+has documents that was made with the same flags but --train-clients and
+--train-per-client.`,
 		Example: "  starling invoices --out data --clients 4\n  starling invoices --out data --split test --clients 40 --per-client 8\n" +
 			"  starling invoices --questions --identifiers --split red --asked 'sender=2,tax number=1' --out red",
 		Args: command.NoArgs,
@@ -64,7 +66,7 @@ in members.json, which starling audit takes as --in.`,
 			if questions {
 				d := &documents
 				d.Seed, d.Split, d.Clients, d.PerClient, d.Providers = cfg.Seed, cfg.Split, cfg.Clients, cfg.PerClient, cfg.Providers
-				return writeQuestions(a, *d, out)
+				return writeQuestions(a, *d, train, out)
 			}
 			for _, name := range ofQuestions {
 				if cmd.Flags().Changed(name) {
@@ -91,14 +93,16 @@ in members.json, which starling audit takes as --in.`,
 	cmd.Flags().BoolVar(&documents.Identifiers, "identifiers", false, "with --questions: providers have a tax number and a registration id, in half of their documents")
 	cmd.Flags().IntVar(&documents.Sheets, "sheets", 1, fmt.Sprintf("with --questions: the most pages of a document, 1 to %d", dataset.MaxSheets))
 	cmd.Flags().Float64Var(&documents.Seen, "seen", 0, "with --questions: share of documents of the training split's providers; red has a half")
+	cmd.Flags().IntVar(&train.Clients, "train-clients", 0, "with --questions: clients of the training split's run, for members.json (0: as --clients)")
+	cmd.Flags().IntVar(&train.PerClient, "train-per-client", 0, "with --questions: documents of each of them (0: as --per-client)")
 	cmd.Flags().StringToIntVar(&documents.Asked, "asked", nil, "with --questions: how often which key is asked for, in proportions: number, date, due, customer, total, sender, tax number, registration id; one that is not named never")
 	return cmd
 }
 
 // ofQuestions are the flags about documents alone.
-var ofQuestions = []string{"identifiers", "pages", "ocr-noise", "unnamed", "sheets", "seen", "asked"}
+var ofQuestions = []string{"identifiers", "pages", "ocr-noise", "unnamed", "sheets", "seen", "asked", "train-clients", "train-per-client"}
 
-func writeQuestions(a *command.App, cfg dataset.DocumentConfig, out string) error {
+func writeQuestions(a *command.App, cfg, train dataset.DocumentConfig, out string) error {
 	set, err := dataset.Documents(cfg)
 	if err != nil {
 		return command.Usage(err)
@@ -114,7 +118,13 @@ func writeQuestions(a *command.App, cfg dataset.DocumentConfig, out string) erro
 		r.Asked[e.Key]++
 		of[e.Provider] = true
 	}
-	seen := cfg.SeenProviders(set)
+	train.Seed, train.Split, train.Providers, train.Identifiers, train.Asked = cfg.Seed, dataset.TrainSplit, cfg.Providers, cfg.Identifiers, cfg.Asked
+	train.Clients, train.PerClient, train.Sheets = cmp.Or(train.Clients, cfg.Clients), cmp.Or(train.PerClient, cfg.PerClient), cfg.Sheets
+	training, err := dataset.Documents(train)
+	if err != nil {
+		return command.Usage(err)
+	}
+	seen := dataset.SeenProviders(set, training)
 	r.Providers = &met{len(seen), len(of) - len(seen)}
 	if len(seen) > 0 && cfg.Split != dataset.TrainSplit {
 		names, err := json.Marshal(seen)

@@ -32,6 +32,16 @@ func (g *Generator) Reserve(stages []plan.Stage) {
 	}
 }
 
+// LargestScratch is what Reserve sets aside for these stages on the host where it is most.
+func LargestScratch(stages []plan.Stage) (most int) {
+	for _, shape := range []Shape{Wazero, V8, V8Fused} {
+		g := New(nil, shape, 0, 0)
+		g.Reserve(stages)
+		most = max(most, g.Scratch)
+	}
+	return most
+}
+
 func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
 
 // parts cuts a product; one that is not worth it stays whole.
