@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,23 +51,16 @@ func step(ctx context.Context, spec Spec) ([]byte, error) {
 	step.Keep = nn.Keepable(lay)
 	// The job's name is free text, which a manifest is not; and equal steps of two
 	// jobs are one program.
-	mib := spec.Job.Training.Memory
-	choices := recomputes
-	if mib == 0 {
-		mib, choices = training.DefaultMemory, []nn.Recompute{nn.RecomputeByShape}
-	}
-	for _, step.Recompute = range choices {
+	mib := cmp.Or(step.Memory, training.DefaultMemory)
+	for _, step.Recompute = range nn.Recomputes(step.Memory) {
 		var code []byte
 		if code, err = compileGraph(ctx, "step", spec, spec.Job.Fused(), mib<<20, step.Build); !errors.Is(err, compiler.ErrMemory) {
 			return code, err
 		}
 	}
 	return nil, fmt.Errorf("training.memory is %d, of %d MiB: %w; give more of it, or a smaller training.micro_batch or adapter.sequence, or base_format: nf4",
-		spec.Job.Training.Memory, mib, err)
+		step.Memory, mib, err)
 }
-
-// recomputes are what a step may compute again, the fastest first.
-var recomputes = []nn.Recompute{nn.RecomputeNothing, nn.RecomputeSelected, nn.RecomputeLayers}
 
 // Forward makes the forward pass of one example into a program, for those who
 // took part and try what came of it. It is exact whatever the job trained with: it

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
 )
 
 // ingredients are what a job's programs are made from beside the base, its
@@ -76,11 +77,8 @@ func Work(j job.Job, base *model.Base, rank int) (float64, error) {
 	}
 	deep, _ := base.Config.Depth()
 	layers, tensors := float64(deep), float64(len(l.Spans(rank)))
-	work := graph*(layers+tensors/4) + search*layers*tensors
-	if j.Training.Memory > 0 {
-		work *= float64(len(recomputes))
-	}
-	return work, nil
+	tries := float64(len(nn.Recomputes(j.Training.Memory)))
+	return tries * (graph*(layers+tensors/4) + search*layers*tensors), nil
 }
 
 // Remake compiles the program of an announced job again, for a device that runs no

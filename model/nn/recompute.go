@@ -51,6 +51,15 @@ const (
 	RecomputeLayers
 )
 
+// Recomputes are what a step may compute again, of which the first is right whose program fits into so many MiB, the fastest
+// standing first: see training.Spec.Memory. Where none are given, with 0, its shape alone decides.
+func Recomputes(memory int) []Recompute {
+	if memory == 0 {
+		return []Recompute{RecomputeByShape}
+	}
+	return []Recompute{RecomputeNothing, RecomputeSelected, RecomputeLayers}
+}
+
 // Of RecomputeByShape, in bytes. All of it follows from the shape alone, so that a step is one program everywhere.
 const keptActivations, keptProducts, keptScores = 128 << 20, 256 << 20, 256 << 20
 

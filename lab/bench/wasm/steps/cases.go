@@ -178,12 +178,10 @@ func (c *benchCase) compile(host string, fused bool) ([]byte, error) {
 	for _, o := range outputs {
 		spec.Outputs = append(spec.Outputs, compiler.Output{Name: o.Name, State: o.State})
 	}
-	step, again := *c.Step, []nn.Recompute{nn.RecomputeByShape}
-	if step.Memory > 0 { // as package program chooses
-		spec.Memory, again = step.Memory<<20, []nn.Recompute{nn.RecomputeNothing, nn.RecomputeSelected, nn.RecomputeLayers}
-	}
+	step := *c.Step
+	spec.Memory = step.Memory << 20
 	var code []byte
-	for _, step.Recompute = range again {
+	for _, step.Recompute = range nn.Recomputes(step.Memory) { // as package program does
 		code, err = compiler.Compile(func(g *graph.Graph) []*graph.Node {
 			_, outputs, err := step.Build(g)
 			if err != nil {
