@@ -23,7 +23,7 @@ func TestStepWithinMemory(t *testing.T) {
 		if err != nil {
 			t.Fatalf("within %d MiB: %v", mib, err)
 		}
-		report, err := wasm.Verify(code, wasm.Limits{MemoryPages: 1 << 16})
+		report, err := wasm.Verify(code, wasm.Limits{MemoryPages: wasm.MaxMemoryPages})
 		if err != nil {
 			t.Fatal(err)
 		}

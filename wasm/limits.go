@@ -5,6 +5,10 @@ import "github.com/starling-fl/starling/wasm/cost"
 // PageSize is WebAssembly's memory page in bytes.
 const PageSize = 65536
 
+// MaxMemoryPages is what an address can reach, 4 GiB: a limit for who looks at a program and makes no instance of it, or has
+// limits of its own.
+const MaxMemoryPages = 1 << 16
+
 // Hard limits of the format, the same for everyone.
 const (
 	maxManifestBytes = 1 << 20 // some 8 kB for each layer of an encoder
@@ -50,9 +54,7 @@ func (l Limits) withDefaults() Limits {
 	if l.MemoryPages == 0 {
 		l.MemoryPages = 16384
 	}
-	if l.MemoryPages > 65536 {
-		l.MemoryPages = 65536
-	}
+	l.MemoryPages = min(l.MemoryPages, MaxMemoryPages)
 	if l.SegmentCost == 0 {
 		l.SegmentCost = cost.Segment
 	}

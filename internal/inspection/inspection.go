@@ -47,7 +47,7 @@ func Program(ctx context.Context, file string) (*Report, error) {
 		return nil, err
 	}
 	start := time.Now()
-	all := wasm.Limits{MemoryPages: 1 << 16} // no instance takes them
+	all := wasm.Limits{MemoryPages: wasm.MaxMemoryPages}
 	rep, err := wasm.Verify(program, all)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)

@@ -120,7 +120,7 @@ func bench(ctx context.Context, a *command.App, f benchFlags) error {
 	}
 	r := benchReport{Processor: runtime.GOARCH, Cores: f.cores, Of: runtime.NumCPU(), Rank: b.Rank, Batch: b.Batch,
 		Sequence: b.Sequence, Steps: b.Trial.Steps, Values: b.Layout.Size(b.Rank), Program: len(b.program)}
-	p, err := wasm.Load(ctx, b.program, wasm.Config{Limits: wasm.Limits{MemoryPages: 1 << 16}}) // no instance takes it
+	p, err := wasm.Load(ctx, b.program, wasm.Config{Limits: wasm.Limits{MemoryPages: wasm.MaxMemoryPages}})
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 var hosts = []string{"wazero", "v8"}
 
 // limits let programs have all the memory that one can.
-var limits = wasm.Limits{MemoryPages: 1 << 16}
+var limits = wasm.Limits{MemoryPages: wasm.MaxMemoryPages}
 
 // emit writes DIR/CASE.HOST.wasm, DIR/CASE.fused.HOST.wasm, DIR/CASE.bin and DIR/CASE.json, and the peak
 // program. "laptop" among the cases leaves programs for browsers out.
