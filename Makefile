@@ -38,7 +38,7 @@ TESTFLAGS := -vet=off -timeout 20m
 
 test: ## Run the tests of both modules (PKG=./edge for one package's)
 	$(pages)
-	$(if $(PKG),$(GO) test -C $(if $(filter ./lab%,$(PKG)),lab $(patsubst ./lab%,.%,$(PKG)),. $(PKG)),$(GO) test $(TESTFLAGS) ./... && $(GO) test -C lab $(TESTFLAGS) ./...)
+	$(if $(PKG),$(GO) test -C $(if $(filter ./lab%,$(PKG)),lab $(TESTFLAGS) $(patsubst ./lab%,.%,$(PKG)),. $(TESTFLAGS) $(PKG)),$(GO) test $(TESTFLAGS) ./... && $(GO) test -C lab $(TESTFLAGS) ./...)
 	@test -d ../shared/data || echo "SKIPPED for want of ../shared/data: tests at $$(grep -r 'realdata\.Path(' --include=*_test.go . | grep -vc internal/realdata) places"
 
 # With -short tests of thousands of hostile messages play one in six: each goes the same way.
