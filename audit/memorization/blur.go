@@ -14,13 +14,14 @@ const leastBlur = 20
 // blurred is a page's picture whose boxes cannot be read any more. It is computed whenever it is used; nothing outside of the
 // boxes changes, and nothing from there comes in.
 func blurred(m *dataset.Image, boxes [][4]uint16) *dataset.Image {
+	boxes = outer(boxes)
 	return dataset.Deferred(func() (*dataset.Image, error) {
 		page, err := m.Decoded()
 		if err != nil {
 			return nil, err
 		}
 		out := &dataset.Image{Width: page.Width, Height: page.Height, Channels: page.Channels, Pixels: append([]float32(nil), page.Pixels...)}
-		for _, b := range outer(boxes) {
+		for _, b := range boxes {
 			left, right := span(b[0], b[2], page.Width)
 			top, bottom := span(b[1], b[3], page.Height)
 			for c := range page.Channels {

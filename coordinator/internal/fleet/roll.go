@@ -74,10 +74,8 @@ func (r *runs) roll(out func(round.Device) bool) (Roll, error) {
 			}
 		}
 	}
-	first := func(in *run) []byte { return in.members[0].id[:dp.RunBytes] }
-	if order := func(a, b *run) int { return bytes.Compare(first(a), first(b)) }; !slices.IsSortedFunc(r.ordered, order) {
-		slices.SortFunc(r.ordered, order)
-	}
+	// Whichever members stand first: runs differ in how all of theirs begin.
+	slices.SortFunc(r.ordered, func(a, b *run) int { return bytes.Compare(a.members[0].id[:], b.members[0].id[:]) })
 	var roll Roll
 	var sums []dp.Run
 	n := 0
