@@ -118,11 +118,11 @@ func writeQuestions(a *command.App, cfg, train dataset.DocumentConfig, out strin
 		r.Asked[e.Key]++
 		of[e.Provider] = true
 	}
-	train.Seed, train.Split, train.Providers, train.Identifiers, train.Asked = cfg.Seed, dataset.TrainSplit, cfg.Providers, cfg.Identifiers, cfg.Asked
-	train.Clients, train.PerClient, train.Sheets = cmp.Or(train.Clients, cfg.Clients), cmp.Or(train.PerClient, cfg.PerClient), cfg.Sheets
-	training, err := dataset.Documents(train)
-	if err != nil {
-		return command.Usage(err)
+	training := set
+	if cfg.Split != dataset.TrainSplit {
+		if training, err = trainingOf(cfg, train); err != nil {
+			return err
+		}
 	}
 	seen := dataset.SeenProviders(set, training)
 	r.Providers = &met{len(seen), len(of) - len(seen)}
@@ -140,6 +140,18 @@ func writeQuestions(a *command.App, cfg, train dataset.DocumentConfig, out strin
 		}
 	}
 	return writeInvoices(a, set, r, out)
+}
+
+// trainingOf is the training split of whose providers a set that cfg makes has some, of the given numbers of clients and
+// documents, or as many as the set has.
+func trainingOf(cfg, train dataset.DocumentConfig) (*dataset.Set, error) {
+	train.Seed, train.Split, train.Providers, train.Identifiers, train.Asked = cfg.Seed, dataset.TrainSplit, cfg.Providers, cfg.Identifiers, cfg.Asked
+	train.Clients, train.PerClient, train.Sheets = cmp.Or(train.Clients, cfg.Clients), cmp.Or(train.PerClient, cfg.PerClient), cfg.Sheets
+	set, err := dataset.Documents(train)
+	if err != nil {
+		return nil, command.Usage(err)
+	}
+	return set, nil
 }
 
 // writePages writes the documents' pictures below a folder, from which they then are.
