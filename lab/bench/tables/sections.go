@@ -33,19 +33,20 @@ adds it, and an NF4 program's weights decoded. Random weights: a step's time doe
 program asks for, its weights within, and the resident memory of the process that ran a step.
 **Measured at a load of 30 and more**, on a processor without AVX-512 (an AMD EPYC of 512 kB of second cache), of which
 other work took most of caches and memory: a row's ratio changed by up to a quarter from turn to turn. Not measured so
-far: what the list of decoders.sh has, and neither the table nor this has. In shorter runs of the same script's steps (the same
-kind of processor, loads of 4 to 28, engines by turns, the least step) fused programs took, beside the faster PyTorch:
-MiniLM's 679 of 749 ms (0.91, goal 0.85); 12 x 768 over 2 x 128 tokens 1,328 of 1,538 (0.86, goal 0.85); T5-small's
-1,815 of 1,877 (0.97, goal 0.9); Qwen2.5-0.5B's shape in NF4 over 128 tokens 4,100 of 4,036 (1.02, goal 1.0) and, in one
-turn of a later run, 4,176 of 5,379 (0.78), in 453 MB (goal 1,100); exact 1.40 and 0.98 (goal 1.6). SmolLM2's over 256
-tokens took 2,455 within 1,024 MiB, which keep all activations, and 2,696 by default, in turns without PyTorch. At batch
-4 it took 11,067 of 10,609 within 2,048 MiB (1.04, goal 1.0; one turn of two steps; 1,932 MiB where PyTorch's process
-takes 3.5 GB), and by default, where each layer is computed again whole, 15,277 in 642 MiB (1.44). On two cores, before:
-SmolLM2 over 256 tokens 0.88, Qwen 0.92, MiniLM 1.00, 12 x 768 0.91, T5 1.08. Products take 88 % of MiniLM's step and 93
-% of T5's, at 66 to 83 GFLOP/s, and at 36 to 45 in attention, whose scores no second cache holds (70 where it does).
-Exact programs for laptops have 93 to 183 kB, browsers' up to 209, and 235 fused (Qwen's most; goal 200; zlib packs
-these to 37). The step of 2 x 512 tokens asks for 849 MiB, which are 890 MB (919 before, 1,641 at first, goal half of
-that). A job of six devices over SmolLM2's shape ended its round with a coordinator of 329 MB (goal 400;
+far: what the list of decoders.sh has, and neither the table nor this has. In shorter runs of the same script's steps
+(the same kind of processor, loads of 4 to 28, engines by turns, the least step) fused programs took, beside the faster
+PyTorch: MiniLM's 679 of 749 ms (0.91, goal 0.85); 12 x 768 over 2 x 128 tokens 1,328 of 1,538 (0.86, goal 0.85);
+T5-small's 1,815 of 1,877 (0.97, goal 0.9); Qwen2.5-0.5B's shape in NF4 over 128 tokens 4,100 of 4,036 (1.02, goal 1.0)
+and, in one turn of a later run, 4,176 of 5,379 (0.78), in 453 MB (goal 1,100); exact 1.40 and 0.98 (goal 1.6).
+SmolLM2's over 256 tokens took 2,455 within 1,024 MiB, which keep all activations, and 2,696 by default, in turns
+without PyTorch. At batch 4 it took 11,067 of 10,609 within 2,048 MiB (1.04, goal 1.0; one turn of two steps; 1,932 MiB
+where PyTorch's process takes 3.5 GB), and by default, where each layer is computed again whole, 15,277 in 642 MiB
+(1.44). On two cores, before: SmolLM2 over 256 tokens 0.88, Qwen 0.92, MiniLM 1.00, 12 x 768 0.91, T5 1.08. Products
+take 88 % of MiniLM's step and 93 % of T5's, at 66 to 83 GFLOP/s, and at 36 to 45 in attention, whose scores no second
+cache holds (70 where it does). Exact programs for laptops have 93 to 183 kB, browsers' up to 209, and 235 fused (Qwen's
+most; goal 200; zlib packs these to 37). The step of 2 x 512 tokens asks for 849 MiB, which are 890 MB (919 before,
+1,641 at first, goal half of that). A job of six devices over SmolLM2's shape ended its round with a coordinator of 329
+MB (goal 400;
 ` + "`ONLY=smollm2 sh lab/bench/bases/run.sh`" + `). Chromium took 3,390 and 3,711 ms of processor time for a step of 128 tokens
 of SmolLM2's shape, exact, where the native program took 1,528 and 1,699: 2.22 and 2.18 at a load of 13 (1.79 in a
 quieter run, goal 2.5); fused 2,353, one step, not beside a native one (` + "`lab/bench/browser/step.mjs`" + ` of
