@@ -3,8 +3,10 @@ package operator
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -126,15 +128,19 @@ func writeQuestions(a *command.App, cfg, train dataset.DocumentConfig, out strin
 	}
 	seen := dataset.SeenProviders(set, training)
 	r.Providers = &met{len(seen), len(of) - len(seen)}
+	if err := command.EnsureDir(out); err != nil {
+		return err
+	}
+	members := filepath.Join(out, "members.json")
+	if err := os.Remove(members); err != nil && !errors.Is(err, fs.ErrNotExist) { // another run's name others
+		return err
+	}
 	if len(seen) > 0 && cfg.Split != dataset.TrainSplit {
 		names, err := json.Marshal(seen)
 		if err != nil {
 			return err
 		}
-		r.Members = filepath.Join(out, "members.json")
-		if err := command.EnsureDir(out); err != nil {
-			return err
-		}
+		r.Members = members
 		if err := os.WriteFile(r.Members, append(names, '\n'), 0o600); err != nil {
 			return err
 		}
