@@ -35,6 +35,7 @@ require (
 	golang.org/x/term v0.47.0
 	golang.org/x/text v0.43.0
 	gonum.org/v1/gonum v0.17.0
+	maragu.dev/gomponents v1.2.0
 	modernc.org/sqlite v1.60.0
 )
 

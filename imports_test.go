@@ -307,6 +307,18 @@ func TestCommandsLinkOneEngine(t *testing.T) {
 	}
 }
 
+// A template calls methods by names that it reads: the linker then keeps every exported method of every library, which made
+// starling 7.4 MB larger. Pages are made of gomponents, scripts of strings.
+func TestNobodyCallsMethodsByName(t *testing.T) {
+	for name, p := range list(t) {
+		for _, imp := range p.Imports {
+			if imp == "text/template" || imp == "html/template" {
+				t.Errorf("%s imports %s", name, imp)
+			}
+		}
+	}
+}
+
 // The laboratory stands apart: nothing outside of lab, and no program but its own, links it, nor
 // what it draws and queues with.
 func TestTheCoreLinksNoLaboratory(t *testing.T) {

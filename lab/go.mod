@@ -31,6 +31,7 @@ require (
 	golang.org/x/sys v0.49.0
 	gonum.org/v1/gonum v0.17.0
 	gonum.org/v1/plot v0.17.0
+	maragu.dev/gomponents v1.2.0
 )
 
 require (

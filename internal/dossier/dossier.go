@@ -3,9 +3,7 @@
 package dossier
 
 import (
-	_ "embed" // the page
 	"fmt"
-	"html/template"
 	"io"
 	"os"
 	"strings"
@@ -95,19 +93,6 @@ func (t Table) text(b *strings.Builder) {
 		}
 		fmt.Fprintln(b, strings.TrimRight(line, " "))
 	}
-}
-
-//go:embed page.html
-var page string
-
-var pageTemplate = template.Must(template.New("audit").Parse(page))
-
-// HTML writes it as one page, without scripts and without anything from elsewhere.
-func (d Dossier) HTML(w io.Writer) error {
-	if err := pageTemplate.Execute(w, d); err != nil {
-		return fmt.Errorf("dossier: %w", err)
-	}
-	return nil
 }
 
 // File writes the page as a whole.

@@ -33,7 +33,7 @@ func TestPageIsClosed(t *testing.T) {
 			t.Errorf("the page has %q", bad)
 		}
 	}
-	for _, want := range []string{"default-src 'none'", "&lt;script&gt;", "Members are told.", "Nothing &amp; all", "12.25"} {
+	for _, want := range []string{"default-src &#39;none&#39;", "&lt;script&gt;", "Members are told.", "Nothing &amp; all", "12.25"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}

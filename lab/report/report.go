@@ -202,3 +202,23 @@ func (r *Report) Write(dir string) ([]string, error) {
 	}
 	return paths, nil
 }
+
+// Place names a run by all axes, the seed among them.
+func (r *Report) Place(f sweep.Failure) string {
+	var out []string
+	for _, a := range r.index.Axes {
+		out = append(out, a.Name+" "+f.On[a.Name])
+	}
+	return strings.Join(out, ", ")
+}
+
+// Against names what a cell is compared with: the axes in which they differ.
+func (r *Report) Against(p Paired) string {
+	var out []string
+	for _, a := range r.Axes {
+		if p.On[a.Name] != p.Against[a.Name] {
+			out = append(out, p.Against[a.Name])
+		}
+	}
+	return strings.Join(out, ", ")
+}

@@ -2,45 +2,10 @@ package report
 
 import (
 	"bytes"
-	_ "embed"
-	"encoding/base64"
 	"fmt"
-	"html/template"
 	"strings"
 	"unicode"
-
-	"github.com/starling-fl/starling/lab/sweep"
 )
-
-//go:embed report.html.tmpl
-var page string
-
-var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"percent": percent,
-	"signed":  func(v float64) string { return fmt.Sprintf("%+.1f", 100*v) },
-	"g":       func(v float64) string { return fmt.Sprintf("%.3g", v) },
-	"human":   human,
-	"said":    said,
-	"epsilon": (*Cell).epsilon,
-	"verdictClass": func(p Paired) string {
-		return map[string]string{"better": "up", "worse": "down"}[p.verdict()]
-	},
-	"image": func(svg []byte) template.URL {
-		// Ours, and as an image it cannot run anything.
-		return template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg))
-	},
-	"capital": capital,
-	"short":   func(s string) string { return s[:min(len(s), 12)] },
-}).Parse(page))
-
-// html is one page without a reference to anything outside of it.
-func (r *Report) html() ([]byte, error) {
-	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, r); err != nil {
-		return nil, fmt.Errorf("report: %w", err)
-	}
-	return b.Bytes(), nil
-}
 
 // latex writes the tables for booktabs.
 func (r *Report) latex() []byte {
@@ -88,26 +53,6 @@ func (r *Report) latex() []byte {
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n")
 	return b.Bytes()
-}
-
-// Place names a run by all axes, the seed among them.
-func (r *Report) Place(f sweep.Failure) string {
-	var out []string
-	for _, a := range r.index.Axes {
-		out = append(out, a.Name+" "+f.On[a.Name])
-	}
-	return strings.Join(out, ", ")
-}
-
-// Against names what a cell is compared with: the axes in which they differ.
-func (r *Report) Against(p Paired) string {
-	var out []string
-	for _, a := range r.Axes {
-		if p.On[a.Name] != p.Against[a.Name] {
-			out = append(out, p.Against[a.Name])
-		}
-	}
-	return strings.Join(out, ", ")
 }
 
 var tex = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "<", `\textless{}`, ">", `\textgreater{}`, "|", `\textbar{}`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`)
