@@ -63,7 +63,7 @@ func TestEmbeddedNATS(t *testing.T) {
 	again := owner()
 	again.await(t, `msg="job over".*state=finished`)
 	watchdog.Wait(t, "the devices' end", ended)
-	settled(t, s.binary, s.folder(0), s.charged(), rounds)
+	settled(t, s.binary, s.folder(0), s.charged(), rounds, 1)
 	for _, p := range append(gateways, first, again) {
 		if strings.Contains(p.said(), "tls://") {
 			t.Error("a gateway's password is in the log")

@@ -92,7 +92,7 @@ func TestGateways(t *testing.T) {
 	third.await(t, "listening on")
 	third.await(t, `msg="job over".*state=finished`)
 	watchdog.Wait(t, "the devices' end", ended)
-	settled(t, s.binary, s.folder(1), s.charged(), rounds)
+	settled(t, s.binary, s.folder(1), s.charged(), rounds, 2)
 	if r := fleet.Report(); r.Finished != devices {
 		t.Errorf("%+v", r)
 	}
