@@ -425,6 +425,58 @@ func TestTheArithmeticHasNoIO(t *testing.T) {
 	}
 }
 
+// What starts a goroutine runs under the race detector, too.
+func TestRaceDetectorIsNotForgotten(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(strings.ReplaceAll(string(makefile), "\\\n", ""), "\nRACE :=")
+	list, _, _ = strings.Cut(list, "\n")
+	raced := strings.Fields(list)
+	found := 0
+	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && slices.Contains([]string{"node_modules", ".git", "lab", "cmd", "mutants"}, d.Name()) {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		starts := false
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				starts = true
+			case *ast.SelectorExpr: // WaitGroup.Go
+				starts = starts || n.Sel.Name == "Go"
+			}
+			return true
+		})
+		if !starts {
+			return nil
+		}
+		found++
+		dir := "./" + filepath.ToSlash(filepath.Dir(path))
+		for _, p := range raced {
+			if above, all := strings.CutSuffix(p, "/..."); p == dir || all && strings.HasPrefix(dir+"/", above+"/") {
+				return nil
+			}
+		}
+		t.Errorf("%s starts a goroutine: RACE in the Makefile lacks %s", path, dir)
+		return nil
+	})
+	if err != nil || found < 20 {
+		t.Errorf("%d files start goroutines, %v", found, err)
+	}
+}
+
 // A YAML file comes from anywhere, and its parsers have no bound of their own: one package
 // has them, and asks them nothing before it has looked.
 func TestOneReaderOfYAML(t *testing.T) {
