@@ -43,7 +43,7 @@ func (s *Server) routes() []route {
 
 // routes are those that ask nothing of one job.
 func (s *desk) routes() []route {
-	return []route{
+	return append(s.open(), []route{
 		{"GET /v1/openapi.json", store.RoleViewer, s.serveOpenAPI},
 		{"GET /v1/admin/who.json", store.RoleViewer, s.serveWho},
 		{"GET /v1/admin/devices.json", store.RoleViewer, s.serveDevices},
@@ -60,7 +60,7 @@ func (s *desk) routes() []route {
 		{"GET /debug/pprof/", store.RoleAdmin, pprof.Index},
 		{"GET /debug/pprof/profile", store.RoleAdmin, pprof.Profile},
 		{"GET /debug/pprof/trace", store.RoleAdmin, pprof.Trace},
-	}
+	}...)
 }
 
 // AdminHandler serves operators, for a listener of its own: the dashboard, its endpoints, and the

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/signin"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/qrcode"
 	"github.com/starling-fl/starling/internal/wire"
@@ -26,8 +27,8 @@ var openAPI []byte
 
 // route is one request that the operator's listener answers, to whom.
 type route struct {
-	pattern string // as http.ServeMux has it
-	role    store.Role
+	pattern string     // as http.ServeMux has it
+	role    store.Role // "": anybody, with nothing to show
 	serve   http.HandlerFunc
 }
 
@@ -41,7 +42,7 @@ func who(r *http.Request) store.Operator {
 }
 
 // shows is the operator whose token a request shows as "Authorization: Bearer", nil for
-// nobody's. It is never taken from a cookie or an address: a page of another origin cannot
+// nobody's; the error is signin.ErrRefused or ErrAway where an OpenID issuer's is no good. It is never taken from a cookie or an address: a page of another origin cannot
 // make a browser send it.
 func (s *desk) shows(r *http.Request) (*store.Operator, error) {
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -51,8 +52,8 @@ func (s *desk) shows(r *http.Request) (*store.Operator, error) {
 	if subtle.ConstantTimeCompare([]byte(given), []byte(s.adminToken)) == 1 {
 		return &store.Operator{Name: store.ByFolder, Role: store.RoleAdmin}, nil
 	}
-	if !store.IsOperatorToken(given) {
-		return nil, nil // nothing is looked up for what is none
+	if !store.IsOperatorToken(given) { // nothing is looked up for what is none
+		return s.signedIn(r.Context(), given)
 	}
 	f, err := s.fleet()
 	if err != nil {
@@ -67,15 +68,25 @@ func (s *desk) shows(r *http.Request) (*store.Operator, error) {
 
 // asks lets through who shows the token of an operator with the role.
 func (s *desk) asks(role store.Role, serve http.HandlerFunc) http.HandlerFunc {
+	if role == "" {
+		return serve
+	}
 	return func(w http.ResponseWriter, r *http.Request) {
 		o, err := s.shows(r)
 		switch {
+		case errors.Is(err, signin.ErrAway):
+			http.Error(w, signin.Reason(err), http.StatusServiceUnavailable)
+		case errors.Is(err, signin.ErrRefused):
+			w.Header().Set("WWW-Authenticate", `Bearer realm="starling", error="invalid_token"`)
+			http.Error(w, signin.Reason(err), http.StatusUnauthorized)
 		case err != nil:
 			s.logOf(r).Error("the operators cannot be read", "error", err)
 			http.Error(w, "the operators cannot be read: see the coordinator's log", http.StatusInternalServerError)
 		case o == nil:
 			w.Header().Set("WWW-Authenticate", `Bearer realm="starling"`)
 			http.Error(w, "the operator's token is missing, wrong, expired or revoked", http.StatusUnauthorized)
+		case o.Role == "":
+			http.Error(w, noRole(*o), http.StatusForbidden)
 		case !o.Role.Allows(role):
 			http.Error(w, fmt.Sprintf("%s is %s, and this is for the role %s: see starling operator add", o.Name, o.Role, role), http.StatusForbidden)
 		default:

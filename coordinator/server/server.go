@@ -26,6 +26,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/internal/socket"
+	"github.com/starling-fl/starling/coordinator/signin"
 	"github.com/starling-fl/starling/coordinator/store"
 )
 
@@ -48,6 +49,8 @@ type Config struct {
 	// the job is one of several over a fleet; nil and empty mean the job's own.
 	Fleet      func() (*store.Fleet, error)
 	AdminToken string
+	// SignIn lets operators in by an OpenID provider, beside their own tokens; nil: nobody.
+	SignIn *signin.Issuer
 	// MaxPerAddress bounds the open connections of one address (of one /64 in IPv6).
 	// 0 is an eighth of what the process may have, and leaves this machine's own
 	// addresses, behind which a proxy stands, to that whole.
@@ -80,9 +83,10 @@ type desk struct {
 	job        string // its name, where it is one of several; viewers named at its desk see it alone
 	leads      string // a token without its secret: to a job that is one of several; "": the fleet's own
 	trusted    []netip.Prefix
-	names      sync.Map     // by which devices reach us
-	fronts     sync.Map     // the same with their ports, as in the origin of a page
-	link       atomic.Value // joinLink
+	issuer     *signin.Issuer // nil: operators have tokens of ours alone
+	names      sync.Map       // by which devices reach us
+	fronts     sync.Map       // the same with their ports, as in the origin of a page
+	link       atomic.Value   // joinLink
 }
 
 // joinLink is the join page's address with a token behind the #: a browser sends it
@@ -98,7 +102,7 @@ func New(c *coordinator.Coordinator, cfg Config) (*Server, error) {
 	if len(cfg.Sample) > MostSample {
 		return nil, fmt.Errorf("server: the sample %s has %d bytes, limit %d", cfg.SampleName, len(cfg.Sample), MostSample)
 	}
-	s := &Server{c: c, cfg: cfg, desk: desk{log: c.Log(), fleet: c.Fleet, changed: func() {}, adminToken: cfg.AdminToken, trusted: cfg.Trusted}}
+	s := &Server{c: c, cfg: cfg, desk: desk{log: c.Log(), fleet: c.Fleet, changed: func() {}, adminToken: cfg.AdminToken, trusted: cfg.Trusted, issuer: cfg.SignIn}}
 	if cfg.Fleet != nil {
 		s.fleet = cfg.Fleet
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/jobs"
+	"github.com/starling-fl/starling/coordinator/signin"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/wire"
 )
@@ -30,8 +31,9 @@ type SiteConfig struct {
 	Pages   http.Handler   // as Config has it, for each job
 	Trusted []netip.Prefix // as Config has it
 	Version string
-	// Gateways is as Config has it.
+	// Gateways and SignIn are as Config has them.
 	Gateways bool
+	SignIn   *signin.Issuer
 	Log      *slog.Logger
 }
 
@@ -70,7 +72,7 @@ func NewSite(cfg SiteConfig) (*Site, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Site{cfg: cfg, jobs: map[string]*mounted{}, sockets: newSockets(siteConnections, 0, filesFor(cfg.Gateways)),
-		desk: desk{log: cfg.Log, fleet: cfg.Host.Fleet, changed: cfg.Host.Kick, adminToken: hex.EncodeToString(b), trusted: cfg.Trusted}}, nil
+		desk: desk{log: cfg.Log, fleet: cfg.Host.Fleet, changed: cfg.Host.Kick, adminToken: hex.EncodeToString(b), trusted: cfg.Trusted, issuer: cfg.SignIn}}, nil
 }
 
 // Log is the site's logger.
@@ -92,7 +94,7 @@ func (s *Site) Reach(baseURL string, pin []byte) error {
 // Mount serves a job. With atRoot, devices that ask without a job's path get this one.
 func (s *Site) Mount(j store.Hosted, c *coordinator.Coordinator, atRoot bool) error {
 	name := j.Name
-	one, err := New(c, Config{Pages: s.cfg.Pages, Trusted: s.cfg.Trusted, Version: s.cfg.Version, Gateways: s.cfg.Gateways, Fleet: s.fleet, AdminToken: s.adminToken})
+	one, err := New(c, Config{Pages: s.cfg.Pages, Trusted: s.cfg.Trusted, Version: s.cfg.Version, Gateways: s.cfg.Gateways, Fleet: s.fleet, AdminToken: s.adminToken, SignIn: s.cfg.SignIn})
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import { remaining } from "./dashboard/pace.js";
 import { asRun, Panels } from "./dashboard/panels.js";
 import { paintParts } from "./dashboard/parts.js";
 import { budgetConcerns, paintGuarantees } from "./dashboard/privacy.js";
+import { offerSignIn, readyToSignOut } from "./dashboard/signin.js";
 import { Steering } from "./dashboard/steer.js";
 import { follow, type Link } from "./dashboard/stream.js";
 import { brief, byId, element, message, say, show, visible } from "./dom.js";
@@ -75,6 +76,7 @@ function link(state: Link, why = "", again = 0): void {
   byId("dot").dataset.state = state === "lost" && over ? "over" : state;
   byId("live").classList.toggle("failed", state === "lost" && !over);
   show("denied", state === "denied");
+  if (state === "denied" || state === "live") void offerSignIn(token, state === "denied");
   if (state === "denied") {
     show("content", false);
     say("denied-why", token ? why : "");
@@ -252,6 +254,10 @@ async function begin(): Promise<void> {
 byId("token-form").addEventListener("submit", (event) => {
   event.preventDefault();
   token = keepToken(byId<HTMLInputElement>("token").value.trim().replace(/^.*#/, ""));
+  void begin();
+});
+readyToSignOut(() => token, () => {
+  token = "";
   void begin();
 });
 byId("warnings").addEventListener("change", paintEvents);

@@ -3,7 +3,8 @@
 import "./dashboard.css";
 import type { JobLine, Total } from "./api.js";
 import { ask, readyToAsk, type Question } from "./dashboard/ask.js";
-import { caller, whyLost } from "./dashboard/call.js";
+import { caller, Denied, whyLost } from "./dashboard/call.js";
+import { offerSignIn, readyToSignOut } from "./dashboard/signin.js";
 import { byId, element, message, say, show } from "./dom.js";
 import type { Text } from "./language/language.js";
 import { keepToken, takeToken } from "./token.js";
@@ -118,6 +119,7 @@ async function look(): Promise<void> {
     paint(jobs as JobLine[], spent as Spending);
     live("live", "Live");
   } catch (error) {
+    if (error instanceof Denied) return begin(); // revoked, or a session that is over
     live("lost", `Disconnected: ${whyLost(error)}. What stands here is old; trying again.`);
   }
 }
@@ -130,6 +132,7 @@ async function begin(): Promise<void> {
   }
   show("denied", !who);
   show("content", who !== undefined);
+  void offerSignIn(token, !who);
   if (!who) {
     say("denied-why", why);
     live("", "The token is needed");
@@ -144,6 +147,10 @@ async function begin(): Promise<void> {
 byId("token-form").addEventListener("submit", (event) => {
   event.preventDefault();
   token = keepToken(byId<HTMLInputElement>("token").value.trim().replace(/^.*#/, ""));
+  void begin();
+});
+readyToSignOut(() => token, () => {
+  token = "";
   void begin();
 });
 byId("submit-form").addEventListener("submit", (event) => {

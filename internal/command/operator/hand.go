@@ -42,7 +42,7 @@ type hand interface {
 func handFlags(cmd *cobra.Command) func(func(hand) error) error {
 	dir := cmd.Flags().String("dir", "", "the coordinator's folder")
 	address := cmd.Flags().String("server", "", "in place of --dir, the coordinator's admin address, as https://host:port")
-	token := cmd.Flags().String("token-file", "", "with --server, a file that holds an operator's token (starling operator add)")
+	token := cmd.Flags().String("token-file", "", "with --server, a file that holds an operator's token (starling operator add), or an ID token of its OpenID issuer")
 	return func(use func(hand) error) (err error) {
 		var h hand
 		switch {

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -32,7 +31,7 @@ const (
 	remoteTimeout = 30 * time.Second
 	mostAnswered  = 256 << 20 // bytes of an answer; a million devices are 200 MB
 	mostComplaint = 1000      // bytes that are shown of why not
-	mostToken     = 4096      // bytes of a file that holds a token
+	mostToken     = 16 << 10  // bytes of a file that holds a token
 )
 
 // remoteHand reads the token's file; the token goes to that address alone.
@@ -45,17 +44,9 @@ func remoteHand(address, file string) (*remote, error) {
 		return nil, command.Usagef("--server %s is another machine, and http is not encrypted: whoever is on the way would have the token. "+
 			"Use https, or a tunnel to this machine", u.Host)
 	}
-	f, err := os.Open(file)
+	token, err := oneLine(file)
 	if err != nil {
-		return nil, fmt.Errorf("--token-file: %w", err)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, mostToken))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("--token-file: %w", err)
-	}
-	token := strings.TrimSpace(string(text))
-	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, command.Usagef("--token-file %s holds no token: want the one line that starling operator add printed", file)
+		return nil, fmt.Errorf("--token-file: want the one line that starling operator add printed, or an ID token of the server's OpenID issuer: %w", err)
 	}
 	client := &http.Client{Timeout: remoteTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return &remote{base: u, token: token, client: client}, nil

@@ -21,6 +21,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/natsaccess"
 	"github.com/starling-fl/starling/coordinator/relay"
 	"github.com/starling-fl/starling/coordinator/server"
+	"github.com/starling-fl/starling/coordinator/signin"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
@@ -34,7 +35,8 @@ import (
 type serveFlags struct {
 	job, dir, store, blobs, traces, listen, url, validation, test string
 	sample, witness                                               string
-	admin                                                         string
+	admin, adminURL                                               string
+	signIn                                                        signIn
 	tls, everyRank, qr                                            bool
 	cert, key, acme, directory                                    string
 	trusted, origins                                              []string
@@ -101,6 +103,8 @@ one fleet, until it is stopped.`,
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to listen on")
 	cmd.Flags().StringVar(&f.url, "url", "", "how devices reach this address, if not by the one listened on; with a path where a proxy serves it below one")
 	cmd.Flags().StringVar(&f.admin, "admin", freeAdmin, "address of the dashboard and of /metrics, which ask for the token that is printed; off loopback with TLS. Port 0 is a free one, kept in --dir for the next start")
+	cmd.Flags().StringVar(&f.adminURL, "admin-url", "", "how browsers reach --admin, if not by the address listened on; with a path where a proxy serves it below one")
+	f.signIn.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&f.tls, "tls", false, "serve TLS with a certificate kept in --dir, pinned by the join token")
 	cmd.Flags().StringVar(&f.cert, "tls-cert", "", "serve TLS with this certificate chain (PEM), read again when it is renewed; devices ask their system's authorities, so give --url")
 	cmd.Flags().StringVar(&f.key, "tls-key", "", "key of --tls-cert (PEM)")
@@ -173,6 +177,10 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	if cfg.Log, err = f.log.Logger(a.Stderr); err != nil {
 		return err
 	}
+	issuer, err := f.signIn.open(cfg.Log)
+	if err != nil {
+		return err
+	}
 	if cfg.Traces, err = f.exporter(a, cfg.Log); err != nil {
 		return err
 	}
@@ -221,7 +229,7 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	}); err != nil {
 		return err
 	}
-	served := server.Config{Pages: pages(a.Stderr), Version: a.Version, Origins: f.origins, Gateways: f.throughGateways()}
+	served := server.Config{Pages: pages(a.Stderr), Version: a.Version, Origins: f.origins, Gateways: f.throughGateways(), SignIn: issuer}
 	if served.Trusted, err = f.proxies(); err != nil {
 		return errors.Join(err, c.Close())
 	}
@@ -232,7 +240,7 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	if err != nil {
 		return errors.Join(err, c.Close())
 	}
-	runErr := serveAndRun(ctx, a, c, s, nc, f)
+	runErr := serveAndRun(ctx, a, c, s, nc, issuer, f)
 	result := c.Result()
 	err = c.Close()
 	spent := errors.Is(runErr, coordinator.ErrBudget)
@@ -269,7 +277,7 @@ func (f serveFlags) listenDevices(nc *nats.Conn, log *slog.Logger, owns func() b
 }
 
 // serveAndRun serves devices until the job is done.
-func serveAndRun(ctx context.Context, a *command.App, c *coordinator.Coordinator, s *server.Server, nc *nats.Conn, f serveFlags) error {
+func serveAndRun(ctx context.Context, a *command.App, c *coordinator.Coordinator, s *server.Server, nc *nats.Conn, issuer *signin.Issuer, f serveFlags) error {
 	endpoint, url, err := f.listenDevices(nc, c.Log(), c.Owns)
 	if err != nil {
 		return err
@@ -298,7 +306,12 @@ func serveAndRun(ctx context.Context, a *command.App, c *coordinator.Coordinator
 	if err != nil {
 		return errors.Join(err, endpoint.Listener.Close())
 	}
-	fmt.Fprintf(a.Stderr, "dashboard, for the operator alone: %s\n", dashboardAddress(operator.URL, s.AdminToken()))
+	dashboard, end, err := f.reachAdmin(ctx, a, operator, s.AdminAt, issuer)
+	if err != nil {
+		return errors.Join(err, endpoint.Listener.Close(), operator.Listener.Close())
+	}
+	defer end()
+	fmt.Fprintf(a.Stderr, "dashboard, for the operator alone: %s\n", dashboardAddress(dashboard, s.AdminToken()))
 	serving, stop := context.WithCancel(ctx)
 	served := make(chan error, 2)
 	go func() { served <- s.Serve(serving, endpoint) }()

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/jobs"
 	"github.com/starling-fl/starling/coordinator/relay"
 	"github.com/starling-fl/starling/coordinator/server"
+	"github.com/starling-fl/starling/coordinator/signin"
 	"github.com/starling-fl/starling/coordinator/spans"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/command"
@@ -95,6 +96,10 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 	if err != nil {
 		return err
 	}
+	issuer, err := f.signIn.open(log)
+	if err != nil {
+		return err
+	}
 	traces, err := f.exporter(a, log)
 	if err != nil {
 		return err
@@ -147,15 +152,15 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 	}); err != nil {
 		return err
 	}
-	if site, err = server.NewSite(server.SiteConfig{Host: host, Pages: pages(a.Stderr), Trusted: trusted, Version: a.Version, Log: log, Gateways: f.throughGateways()}); err != nil {
+	if site, err = server.NewSite(server.SiteConfig{Host: host, Pages: pages(a.Stderr), Trusted: trusted, Version: a.Version, Log: log, Gateways: f.throughGateways(), SignIn: issuer}); err != nil {
 		return errors.Join(err, host.Close())
 	}
-	err = f.serveJobs(ctx, a, host, site, nc)
+	err = f.serveJobs(ctx, a, host, site, nc, issuer)
 	return errors.Join(err, host.Close())
 }
 
 // serveJobs puts the site on the network and runs its jobs.
-func (f serveFlags) serveJobs(ctx context.Context, a *command.App, host *jobs.Host, site *server.Site, nc *nats.Conn) error {
+func (f serveFlags) serveJobs(ctx context.Context, a *command.App, host *jobs.Host, site *server.Site, nc *nats.Conn, issuer *signin.Issuer) error {
 	if f.epsilon != 0 || f.delta != 0 {
 		if err := host.Budget(f.epsilon, f.delta); err != nil {
 			return fmt.Errorf("--fleet-epsilon %v, --fleet-delta %v: %w", f.epsilon, f.delta, err)
@@ -176,8 +181,13 @@ func (f serveFlags) serveJobs(ctx context.Context, a *command.App, host *jobs.Ho
 	if err != nil {
 		return errors.Join(err, endpoint.Listener.Close())
 	}
+	dashboard, end, err := f.reachAdmin(ctx, a, operator, site.AdminAt, issuer)
+	if err != nil {
+		return errors.Join(err, endpoint.Listener.Close(), operator.Listener.Close())
+	}
+	defer end()
 	fmt.Fprintf(a.Stderr, "listening on %s for the jobs of %s\njobs, for operators alone: starling job list --server %s; in a browser: %s\n",
-		endpoint.Listener.Addr(), f.dir, operator.URL, dashboardAddress(operator.URL, site.AdminToken()))
+		endpoint.Listener.Addr(), f.dir, dashboard, dashboardAddress(dashboard, site.AdminToken()))
 	token, err := site.FleetToken()
 	if err != nil {
 		return errors.Join(err, endpoint.Listener.Close(), operator.Listener.Close())

@@ -5,6 +5,9 @@ export interface Call {
   (path: string, body?: object | string): Promise<Response>;
 }
 
+/** A token that is none, or none any more. */
+export class Denied extends Error {}
+
 /** Asks with the token that is given by then; who is refused hears why. */
 export function caller(token: () => string): Call {
   return async (path, body) => {
@@ -13,7 +16,10 @@ export function caller(token: () => string): Call {
       cache: "no-store", headers: { Authorization: `Bearer ${token()}` },
       ...(said === undefined ? {} : { method: "POST", body: JSON.stringify(said) }),
     });
-    if (!response.ok) throw new Error((await response.text()).trim() || `the coordinator answers ${response.status}`);
+    if (!response.ok) {
+      const why = (await response.text()).trim() || `the coordinator answers ${response.status}`;
+      throw response.status === 401 ? new Denied(why) : new Error(why);
+    }
     return response;
   };
 }

@@ -1,0 +1,267 @@
+// Package signin lets operators in by an OpenID provider (OpenID Connect Core 1.0): it verifies ID
+// tokens that are shown as bearer tokens, signs people in from a browser by the authorization code
+// flow with PKCE, and says which role their groups have. It holds no HTTP handler of its own:
+// coordinator/server does.
+//
+// # Threat model
+//
+// Strangers show tokens of other issuers, for other clients, expired, unsigned, signed with what is
+// public or with keys that nobody has, and long ones. They follow links to the end of a login that
+// somebody else began, and begin logins that they do not end. None of it makes this process ask the
+// issuer more than a bounded number of times, or hold anything for who is not let in.
+package signin
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+	"golang.org/x/time/rate"
+
+	"github.com/starling-fl/starling/coordinator/store"
+)
+
+var (
+	// ErrRefused is a token, or a login, that nobody is let in by.
+	ErrRefused = errors.New("signin: refused")
+	// ErrState is the end of a login that the browser did not begin.
+	ErrState = fmt.Errorf("%w: this browser did not begin this login, or began another since: sign in again", ErrRefused)
+	// ErrAway is an issuer that cannot be asked now.
+	ErrAway = errors.New("signin: the OpenID issuer cannot be reached now; operators' own tokens work")
+)
+
+// Limits of what an issuer is asked and says.
+const (
+	mostAnswer  = 1 << 20 // bytes of one answer
+	askTimeout  = 10 * time.Second
+	firstWait   = time.Second // before it is tried again, doubled until
+	longestWait = time.Minute
+	refresh     = time.Hour        // after that its configuration and keys are read anew
+	keysApart   = 10 * time.Second // between two fetches of its keys, over all
+	keysBurst   = 3
+	loginsApart = time.Second // between two exchanges of codes, over all
+	loginsBurst = 20
+)
+
+// algorithms are those that ID tokens may be signed by. All have a public key: what is public must
+// not sign, as with HS256, and something must.
+var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}
+
+// Config says whom an Issuer lets in.
+type Config struct {
+	Issuer   string // its URL, as in the claim iss
+	ClientID string
+	Secret   string                  // of the client; "" for a public one
+	Claim    string                  // whose values are names of groups
+	Groups   map[store.Role][]string // names that have a role
+	Log      *slog.Logger
+	Now      func() time.Time // nil: time.Now
+}
+
+// An Issuer is an OpenID provider whose people are operators.
+type Issuer struct {
+	cfg    Config
+	host   string // of its URL, for people
+	key    []byte // makes a login's secrets from its cookie
+	client *http.Client
+	keys   *rate.Limiter
+	logins *rate.Limiter
+
+	mu       sync.Mutex
+	found    *found                      // guarded by mu; nil before the issuer was reached
+	home     *url.URL                    // guarded by mu: where browsers have the dashboard
+	sessions map[[32]byte]store.Operator // guarded by mu, by the hash of their token
+}
+
+// found is what an issuer says of itself.
+type found struct {
+	verifier *oidc.IDTokenVerifier
+	oauth    oauth2.Config
+}
+
+// New returns an Issuer that has not been asked for anything yet: see Run.
+func New(cfg Config) (*Issuer, error) {
+	u, err := url.Parse(cfg.Issuer)
+	switch {
+	case err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
+		return nil, fmt.Errorf("signin: the issuer is %.200q, want an address as https://id.example.org", cfg.Issuer)
+	case !private(u):
+		return nil, fmt.Errorf("signin: the issuer %s is another machine, and http is not encrypted: use https", u.Host)
+	case cfg.ClientID == "":
+		return nil, errors.New("signin: a client ID is needed, as the issuer knows this coordinator")
+	case cfg.Claim == "":
+		return nil, errors.New("signin: the name of a claim is needed")
+	}
+	named := 0
+	for _, of := range cfg.Groups {
+		named += len(of)
+		if slices.Contains(of, "") {
+			return nil, errors.New("signin: a group has no name")
+		}
+	}
+	if named == 0 {
+		return nil, errors.New("signin: no group has a role, so that nobody would be let in")
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	i := &Issuer{cfg: cfg, host: u.Host, key: make([]byte, 32), sessions: map[[32]byte]store.Operator{},
+		keys: rate.NewLimiter(rate.Every(keysApart), keysBurst), logins: rate.NewLimiter(rate.Every(loginsApart), loginsBurst)}
+	rand.Read(i.key) // ends the program where the system has no randomness
+	i.client = &http.Client{Timeout: askTimeout, Transport: bounded{http.DefaultTransport, nil}, CheckRedirect: stay}
+	return i, nil
+}
+
+// private reports whether nobody on the way reads what is said to an address.
+func private(u *url.URL) bool {
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// stay follows no redirect to where others could read or answer.
+func stay(r *http.Request, via []*http.Request) error {
+	if len(via) > 3 || !private(r.URL) {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// bounded cuts answers off, and refuses to ask more often than its limiter allows, if it has one.
+type bounded struct {
+	next http.RoundTripper
+	pace *rate.Limiter
+}
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if b.pace != nil && !b.pace.Allow() {
+		return nil, errors.New("it was asked a moment ago")
+	}
+	res, err := b.next.RoundTrip(r)
+	if err == nil {
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(res.Body, mostAnswer), res.Body}
+	}
+	return res, err
+}
+
+// Name is the issuer's, for people: its host.
+func (i *Issuer) Name() string { return i.host }
+
+// At sets where browsers have the dashboard: the issuer sends them back below it.
+func (i *Issuer) At(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return fmt.Errorf("signin: the dashboard's address is %.200q, want one as https://host:port", address)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.home = u
+	return nil
+}
+
+// Home is where browsers have the dashboard.
+func (i *Issuer) Home() *url.URL {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.home
+}
+
+// Run reads the issuer's configuration, again and again until it is reached, and anew every hour;
+// until ctx is done. said is told when it could not be reached, with why, and when it was, with nil.
+func (i *Issuer) Run(ctx context.Context, said func(error)) {
+	wait, was := firstWait, error(nil)
+	for first := true; ; first = false {
+		err := i.discover(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if first || (err == nil) != (was == nil) {
+			said(err)
+		}
+		after := wait
+		if was = err; err == nil {
+			wait, after = firstWait, refresh
+		} else {
+			wait = min(2*wait, longestWait)
+		}
+		select {
+		case <-time.After(after):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// discover reads the issuer's configuration (OpenID Connect Discovery 1.0).
+func (i *Issuer) discover(ctx context.Context) error {
+	p, err := oidc.NewProvider(oidc.ClientContext(ctx, i.client), i.cfg.Issuer)
+	if err != nil {
+		return fmt.Errorf("signin: %w", err)
+	}
+	var says struct {
+		Keys    string   `json:"jwks_uri"`
+		Methods []string `json:"token_endpoint_auth_methods_supported"`
+		Scopes  []string `json:"scopes_supported"`
+	}
+	if err := p.Claims(&says); err != nil {
+		return fmt.Errorf("signin: the issuer's configuration: %w", err)
+	}
+	endpoint := p.Endpoint()
+	for _, address := range []string{says.Keys, endpoint.AuthURL, endpoint.TokenURL} {
+		if u, err := url.Parse(address); err != nil || u.Host == "" || !private(u) {
+			return fmt.Errorf("signin: the issuer's configuration names %.200q, want an address with https", address)
+		}
+	}
+	endpoint.AuthStyle = oauth2.AuthStyleInParams // of a client without a secret, too
+	if i.cfg.Secret != "" && (len(says.Methods) == 0 || slices.Contains(says.Methods, "client_secret_basic")) {
+		endpoint.AuthStyle = oauth2.AuthStyleInHeader
+	}
+	scopes := []string{oidc.ScopeOpenID, "email"}
+	if slices.Contains(says.Scopes, i.cfg.Claim) { // as of Dex and Okta: without it the claim is not there
+		scopes = append(scopes, i.cfg.Claim)
+	}
+	// The set outlives ctx, and fetches by a client of its own.
+	slow := &http.Client{Timeout: askTimeout, Transport: bounded{http.DefaultTransport, i.keys}, CheckRedirect: stay}
+	set := oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), slow), says.Keys)
+	verifier := oidc.NewVerifier(i.cfg.Issuer, set, &oidc.Config{ClientID: i.cfg.ClientID, SupportedSigningAlgs: algorithms, Now: i.cfg.Now})
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.found = &found{verifier, oauth2.Config{ClientID: i.cfg.ClientID, ClientSecret: i.cfg.Secret, Endpoint: endpoint, Scopes: scopes}}
+	return nil
+}
+
+// reached is what the issuer said of itself; ErrAway before.
+func (i *Issuer) reached() (*found, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.found == nil {
+		return nil, ErrAway
+	}
+	return i.found, nil
+}
+
+// MarshalJSON is what the dashboard shows of it.
+func (i *Issuer) MarshalJSON() ([]byte, error) {
+	_, err := i.reached()
+	return json.Marshal(struct {
+		Issuer string `json:"issuer"`
+		Ready  bool   `json:"ready"`
+	}{i.host, err == nil})
+}

@@ -1,0 +1,105 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/spf13/pflag"
+
+	"github.com/starling-fl/starling/coordinator/server"
+	"github.com/starling-fl/starling/coordinator/signin"
+	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/command"
+)
+
+// signIn is how operators sign in by an OpenID provider.
+type signIn struct {
+	issuer, clientID, secretFile, claim string
+	admin, operator, viewer             []string
+}
+
+// flags adds them; those that kube-apiserver has, too, are called as there.
+func (o *signIn) flags(fl *pflag.FlagSet) {
+	fl.StringVar(&o.issuer, "oidc-issuer-url", "", "OpenID provider by which operators sign in, as https://id.example.org/realms/staff; beside their own tokens")
+	fl.StringVar(&o.clientID, "oidc-client-id", "", "client as which that provider knows this coordinator; it sends browsers back to /v1/oidc/callback of --admin-url")
+	fl.StringVar(&o.secretFile, "oidc-client-secret-file", "", "file with that client's secret, if it is no public one")
+	fl.StringVar(&o.claim, "oidc-groups-claim", "groups", "claim whose values are the groups below")
+	fl.StringSliceVar(&o.admin, "oidc-admin", nil, "group whose members are admins; repeat it for more")
+	fl.StringSliceVar(&o.operator, "oidc-operator", nil, "group whose members have the role operator")
+	fl.StringSliceVar(&o.viewer, "oidc-viewer", nil, "group whose members are viewers")
+}
+
+// open returns the issuer of the flags; nil if there is none.
+func (o signIn) open(log *slog.Logger) (*signin.Issuer, error) {
+	groups := map[store.Role][]string{store.RoleAdmin: o.admin, store.RoleOperator: o.operator, store.RoleViewer: o.viewer}
+	if o.issuer == "" {
+		if o.clientID != "" || o.secretFile != "" || len(o.admin)+len(o.operator)+len(o.viewer) > 0 {
+			return nil, command.Usagef("--oidc-client-id, --oidc-client-secret-file, --oidc-admin, --oidc-operator and --oidc-viewer need --oidc-issuer-url")
+		}
+		return nil, nil
+	}
+	secret := ""
+	if o.secretFile != "" {
+		text, err := oneLine(o.secretFile)
+		if err != nil {
+			return nil, fmt.Errorf("--oidc-client-secret-file: %w", err)
+		}
+		secret = text
+	}
+	issuer, err := signin.New(signin.Config{Issuer: o.issuer, ClientID: o.clientID, Secret: secret, Claim: o.claim, Groups: groups, Log: log})
+	if err != nil {
+		return nil, command.Usagef("--oidc-issuer-url, --oidc-client-id, --oidc-groups-claim, --oidc-admin, --oidc-operator, --oidc-viewer: %v", err)
+	}
+	return issuer, nil
+}
+
+// oneLine is a secret that a file holds.
+func oneLine(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	b, err := io.ReadAll(io.LimitReader(f, mostToken+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", err
+	}
+	if len(b) > mostToken {
+		return "", fmt.Errorf("%s has more than %d bytes", file, mostToken)
+	}
+	text := strings.TrimSpace(string(b))
+	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", command.Usagef("%s holds no token or secret: want one line of visible characters", file)
+	}
+	return text, nil
+}
+
+// reachAdmin says where browsers have the dashboard, and looks for the issuer beside all else; end
+// waits until it does no longer.
+func (f serveFlags) reachAdmin(ctx context.Context, a *command.App, e *server.Endpoint, at func(string) error, issuer *signin.Issuer) (address string, end func(), err error) {
+	address = cmp.Or(strings.TrimRight(f.adminURL, "/"), e.URL)
+	if err := at(address); err != nil {
+		return "", nil, command.Usagef("--admin-url: %v", err)
+	}
+	if issuer == nil {
+		return address, func() {}, nil
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		issuer.Run(ctx, func(err error) {
+			if err != nil {
+				fmt.Fprintf(a.Stderr, "nobody can sign in by %s now, it is tried again; operators' own tokens work: %s\n", issuer.Name(), signin.Reason(err))
+				return
+			}
+			fmt.Fprintf(a.Stderr, "operators sign in by %s\n", issuer.Name())
+		})
+	})
+	return address, func() { stop(); looking.Wait() }, nil
+}
