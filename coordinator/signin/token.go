@@ -148,7 +148,7 @@ func bounds(s string, most int) string {
 }
 
 // Reason is why somebody is refused, for who is: what they sent stands in it, bounded.
-func Reason(err error) string { return bounds(err.Error(), mostReason) }
+func Reason(err error) string { return bounds(strings.TrimPrefix(err.Error(), "signin: "), mostReason) }
 
 // said is a text of the issuer's answer, bounded.
 func said(q url.Values, name string) string { return visible(q.Get(name)) }
