@@ -29,9 +29,12 @@ const (
 )
 
 const (
-	// gather is how long little that is to be sent waits for more. A message costs both ends and
-	// the server between much the same, whatever it holds, and no device's turn is that short.
-	gather = 10 * time.Millisecond
+	// gather is how long little that is to be sent waits for more, and gatherMany where a link has
+	// many streams. A message costs both ends and the server between much the same, whatever it
+	// holds, and no device's turn is that short.
+	gather     = 10 * time.Millisecond
+	gatherMany = 50 * time.Millisecond
+	many       = 256
 	// plenty is how much is not gathered any longer.
 	plenty = 64 << 10
 	// A link on which nothing came for so long is over; each end says something each pulse.
@@ -274,6 +277,9 @@ func (l *link) send() {
 	defer l.mu.Unlock()
 	for l.err == nil {
 		wait := gather - time.Since(l.begun)
+		if len(l.streams) >= many {
+			wait += gatherMany - gather
+		}
 		switch {
 		case l.due: // else one that was lost last would not be missed
 			l.due = false

@@ -84,9 +84,14 @@ func (p *passage) up() error {
 			return err
 		case got == len(b) && large == nil:
 			large, _ = busy.Get().(*[]byte)
-		case got < len(b) && large != nil: // more may be long in coming
-			busy.Put(large)
-			large = nil
+		case got < len(b): // more may be long in coming
+			if large != nil {
+				busy.Put(large)
+				large = nil
+			}
+			if err := p.owner.sent(); err != nil {
+				return err
+			}
 		}
 	}
 }

@@ -127,6 +127,9 @@ func (s *stream) failed(why error) {
 // say has the link send what there is, under mu.
 func (s *stream) say() {
 	data := min(s.out.len(), s.credit)
+	if s.owed >= plenty { // who downloads much waits for it
+		data += s.owed
+	}
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()
 	switch {
@@ -251,6 +254,19 @@ func (s *stream) Write(b []byte) (n int, err error) {
 		}
 		s.wait(&s.writable, s.writeBy)
 	}
+}
+
+// sent returns when nothing of what was written is left to be sent, or the stream is over.
+func (s *stream) sent() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.out.len() > 0 && s.err == nil && !s.deaf {
+		if expired(s.writeBy) {
+			return os.ErrDeadlineExceeded
+		}
+		s.wait(&s.writable, s.writeBy)
+	}
+	return nil
 }
 
 func expired(by time.Time) bool { return !by.IsZero() && !time.Now().Before(by) }
