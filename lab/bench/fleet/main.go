@@ -35,8 +35,10 @@ type options struct {
 	// another; 0: they dial the coordinator, and there is no TLS. Lenders add masks up for the
 	// coordinator, over NATS too.
 	Gateways, Lenders int
-	dir               string
-	nats              string
+	// Slack is how late the kernel may wake the servers' threads, as in their unit.
+	Slack time.Duration
+	dir   string
+	nats  string
 }
 
 func main() {
@@ -50,6 +52,7 @@ func main() {
 	flag.StringVar(&o.Profile, "profile", "", "write the coordinator's processor profile, from the first round on, to this file, and gateways' and NATS' beside it")
 	flag.IntVar(&o.Gateways, "gateways", 0, "gateways that devices dial, over NATS and with TLS, each a process; 0: they dial the coordinator")
 	flag.IntVar(&o.Lenders, "lenders", 0, "processes that add masks up for the coordinator, over NATS")
+	flag.DurationVar(&o.Slack, "slack", time.Millisecond, "how late the kernel may wake the servers' threads (Linux), as deploy/systemd has it; 50us is the kernel's own")
 	role := flag.String("role", "", "for the servers' own processes; not to be set by hand")
 	flag.StringVar(&o.dir, "dir", "", "the coordinator's folder, likewise")
 	flag.StringVar(&o.nats, "nats", "", "where NATS is, likewise")
@@ -86,6 +89,7 @@ func drive(ctx context.Context, o options) error {
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	slacken(o.Slack)
 	between, err := begin(ctx, o)
 	if err != nil {
 		return err

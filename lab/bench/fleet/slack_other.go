@@ -1,0 +1,7 @@
+//go:build unix && !linux
+
+package main
+
+import "time"
+
+func slacken(time.Duration) {}
