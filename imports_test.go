@@ -62,7 +62,7 @@ edge: dataset dp internal/contract internal/durable internal/uniform internal/wi
     nf4 quant secagg task trainer wasm
 internal/attack:
 internal/cputime:
-internal/command: dataset edge hub internal/terminal internal/strict job model model/base model/known
+internal/command: dataset edge hub internal/nearest internal/terminal internal/strict job model model/base model/known
 internal/command/device: dataset edge hub internal/command internal/durable internal/engine internal/generation internal/predict
     internal/strict internal/terminal internal/wire job job/training leak model program task trainer wasm
 internal/curve: dp
@@ -97,7 +97,8 @@ internal/generation: model model/nn task
 internal/progress: coordinator/monitor evaluate/metric internal/terminal job
 internal/qrcode:
 internal/spent: coordinator/store dp internal/command
-internal/strict:
+internal/nearest:
+internal/strict: internal/nearest
 internal/postgrestest:
 internal/realdata:
 internal/sim: coordinator coordinator/monitor coordinator/server dataset edge internal/wire
@@ -135,7 +136,7 @@ lab/natsserver: coordinator/natsaccess
 lab/queue: audio dataset edge coordinator/natsaccess lab/natsserver model quant simulate wasm
 lab/loadtest: internal/contract internal/wire log quant secagg
 lab/readers:
-lab/sweep: coordinator dataset dp edge internal/durable internal/strict job model simulate task
+lab/sweep: coordinator dataset dp edge internal/durable internal/nearest internal/strict job model simulate task
 lab/voices: audio
 log: internal/cbor vrf
 nf4:

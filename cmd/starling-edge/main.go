@@ -20,12 +20,12 @@ var version = "devel"
 func main() { command.Main(newRootCmd) }
 
 func newRootCmd(a *command.App) *cobra.Command {
+	a.Version = version
 	root := &cobra.Command{
 		Use:   "starling-edge",
 		Short: "Take part in federated fine-tuning; your data stays on this machine",
 	}
 	root.AddCommand(device.Commands(a, engine.Flags{})...)
-	root.AddCommand(command.NewVersion(a, version))
 	named(root)
 	return root
 }

@@ -24,7 +24,7 @@ func TestCommands(t *testing.T) {
 			look(sub)
 		}
 	}
-	look(newRootCmd(&command.App{}))
+	look(command.Root(&command.App{}, newRootCmd))
 	for _, want := range []string{"join", "bench", "account", "identity", "predict", "program verify", "version"} {
 		if !has["starling-edge "+want] {
 			t.Errorf("no command %s", want)
@@ -44,6 +44,8 @@ func TestRun(t *testing.T) {
 		says string
 	}{
 		{[]string{"version"}, 0, "starling-edge devel ("},
+		{[]string{"--version"}, 0, "starling-edge devel ("},
+		{[]string{"jion", "--data", "x"}, 2, "did you mean join"},
 		{[]string{"join"}, 2, "starling-edge: join takes a join token or URL, or up to 8 of them, got 0"},
 		{[]string{"jion"}, 2, "did you mean join"},
 		{[]string{"predict"}, 2, "--checkpoint is missing"},

@@ -26,6 +26,5 @@ func newRootCmd(a *command.App) *cobra.Command {
 	}
 	root.AddCommand(operator.Commands(a, nil, nil)...)
 	root.AddCommand(device.Commands(a, plugins.Flags())...)
-	root.AddCommand(command.NewVersion(a, version))
 	return root
 }

@@ -118,18 +118,38 @@ func namedOnce(err error) string {
 // Root is the command above those that newRoot adds.
 func Root(a *App, newRoot func(*App) *cobra.Command) *cobra.Command {
 	root := newRoot(a)
+	version := newVersion(a)
+	root.AddCommand(version)
 	root.SilenceUsage, root.SilenceErrors = true, true
-	root.Args = func(cmd *cobra.Command, args []string) error {
+	groups(root)
+	asked := root.Flags().Bool("version", false, "the same as the command version")
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if *asked {
+			return version.RunE(cmd, args)
+		}
+		return cmd.Help()
+	}
+	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "report as JSON on standard output")
+	root.SetFlagErrorFunc(flagError)
+	root.SuggestionsMinimumDistance = 2
+	return root
+}
+
+// groups has commands that others stand under show these, and refuse what is none of them.
+func groups(cmd *cobra.Command) {
+	if !cmd.HasSubCommands() {
+		return
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			return unknownCommand(cmd, args[0])
 		}
 		return nil
 	}
-	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "report as JSON on standard output")
-	root.SetFlagErrorFunc(flagError)
-	root.SuggestionsMinimumDistance = 2
-	return root
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	for _, c := range cmd.Commands() {
+		groups(c)
+	}
 }
 
 // Main runs a program's commands until they end, or a signal ends them.

@@ -7,52 +7,37 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/starling-fl/starling/internal/nearest"
 )
 
 // unknownCommand refuses a command that there is none of, with the nearest.
 func unknownCommand(cmd *cobra.Command, name string) error {
-	if near := cmd.SuggestionsFor(name); len(near) > 0 {
-		return Usagef("unknown command %q; did you mean %s?", name, strings.Join(near, " or "))
+	of := ""
+	if cmd.HasParent() {
+		of = " of " + cmd.CommandPath()
 	}
-	return Usagef("unknown command %q", name)
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		return Usagef("unknown command %q%s; did you mean %s?", name, of, strings.Join(near, " or "))
+	}
+	return Usagef("unknown command %q%s", name, of)
 }
 
 // flagError marks wrong flags as wrong usage; one that there is none of gets
-// the nearest.
+// the nearest. Where the word before it is no command either, that is the mistake.
 func flagError(cmd *cobra.Command, err error) error {
 	unknown := new(pflag.NotExistError)
 	if !errors.As(err, &unknown) {
 		return UsageError{err}
 	}
-	name, best, least := unknown.GetSpecifiedName(), "", 3
+	if words := cmd.Flags().Args(); cmd.HasAvailableSubCommands() && len(words) > 0 {
+		return unknownCommand(cmd, words[0])
+	}
+	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := distance(name, f.Name); !f.Hidden && (d < least || best == "" && len(name) > 2 && strings.HasPrefix(f.Name, name)) {
-			best, least = f.Name, min(d, least)
+		if !f.Hidden {
+			names = append(names, f.Name)
 		}
 	})
-	if best == "" {
-		return UsageError{err}
-	}
-	return UsageError{fmt.Errorf("%w; did you mean --%s?", err, best)}
-}
-
-// distance is Levenshtein's: the fewest letters to put in, take out or change.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := before
-			if a[i] != b[j] {
-				change++
-			}
-			before = row[j+1]
-			row[j+1] = min(change, before+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
+	return UsageError{fmt.Errorf("%w%s", err, nearest.Question(unknown.GetSpecifiedName(), "--", names))}
 }

@@ -17,14 +17,14 @@ type versionReport struct {
 	Arch    string `json:"arch"`
 }
 
-// NewVersion is the command that prints a program's version.
-func NewVersion(a *App, version string) *cobra.Command {
+// newVersion is the command that prints a program's version.
+func newVersion(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this binary",
 		Args:  NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := versionReport{Version: version, Commit: Commit(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+			r := versionReport{Version: a.Version, Commit: Commit(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 			return a.Emit(r, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "%s %s (%s, %s/%s)\n", cmd.Root().Name(), r.Version, r.Go, r.OS, r.Arch)
 				return err

@@ -47,30 +47,31 @@ func refuse(line int, format string, a ...any) error {
 
 // bounded refuses a file that would cost its parser or its decoder too much, or that has
 // more than one document. It comes before both: first its length is looked at, then its
-// tokens, which take time and memory linear in it, then the tree. It returns how many
-// tokens there are.
-func bounded(b []byte) (tokens int, err error) {
+// tokens, which take time and memory linear in it, then the tree. It returns that, what its
+// anchors name, and how many tokens there are.
+func bounded(b []byte) (body ast.Node, anchors map[string]ast.Node, tokens int, err error) {
 	if len(b) > MaxBytes {
-		return 0, refuse(0, "%d bytes, the limit is %d", len(b), MaxBytes)
+		return nil, nil, 0, refuse(0, "%d bytes, the limit is %d", len(b), MaxBytes)
 	}
 	all := lexer.Tokenize(string(b))
 	if err := checkTokens(all); err != nil {
-		return len(all), err
+		return nil, nil, len(all), err
 	}
 	f, err := parser.Parse(all, 0)
 	if err != nil {
-		return len(all), fail(err, len(all))
+		return nil, nil, len(all), fail(err, len(all))
 	}
-	e := expansion{anchors: map[string]int{}}
+	e := expansion{anchors: map[string]int{}, at: map[string]ast.Node{}}
 	for _, doc := range f.Docs {
 		if doc.Body == nil {
 			continue
 		}
 		if _, err := e.values(doc.Body, 0); err != nil {
-			return len(all), err
+			return nil, nil, len(all), err
 		}
+		body = doc.Body
 	}
-	return len(all), nil
+	return body, e.at, len(all), nil
 }
 
 // checkTokens bounds number and depth. Depth is counted generously: each open bracket, each
@@ -119,7 +120,8 @@ func checkTokens(tokens token.Tokens) error {
 
 // expansion counts the values that a tree stands for once its aliases are followed.
 type expansion struct {
-	anchors map[string]int // values of each, by name
+	anchors map[string]int      // values of each, by name
+	at      map[string]ast.Node // and what it names
 }
 
 // values counts those of a node. Aliases stand for what came before them, and a name for
@@ -168,7 +170,7 @@ func (e *expansion) values(n ast.Node, depth int) (int, error) {
 		if err := add(n.Value); err != nil {
 			return 0, err
 		}
-		e.anchors[name] = total
+		e.anchors[name], e.at[name] = total, n.Value
 	case *ast.AliasNode:
 		name := nameOf(n.Value)
 		values, known := e.anchors[name]

@@ -19,7 +19,7 @@ func TestWrongKindsAreToldPlainly(t *testing.T) {
 		} `yaml:"inner"`
 	}
 	for text, want := range map[string]string{
-		"rounds: ten":          `[1:9] "ten" is not a whole number`,
+		"rounds: ten":          `[1:9] rounds: "ten" is not a whole number`,
 		"small: 1000":          `"1000" is not a whole number in range`,
 		"rate: fast":           `"fast" is not a number`,
 		"on: 7":                `"7" is not true or false`,

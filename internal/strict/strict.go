@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 
 	"github.com/goccy/go-yaml"
 )
@@ -40,9 +41,12 @@ func Decode(b []byte, v any) (err error) {
 			err = fmt.Errorf("the YAML parser cannot read it: %v", r)
 		}
 	}()
-	tokens, err := bounded(b)
+	body, anchors, tokens, err := bounded(b)
 	if err != nil {
 		return err
+	}
+	if err := (fields{anchors}).check(body, reflect.TypeOf(v), ""); err != nil {
+		return fail(err, tokens)
 	}
 	if err := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(v); err != nil && !errors.Is(err, io.EOF) {
 		return fail(err, tokens)
@@ -62,6 +66,15 @@ func Encode(v any) ([]byte, error) {
 // Explain is an error of Decode in the parser's words, with the lines around it where
 // source is set.
 func Explain(err error, source bool) string { return yaml.FormatError(err, false, source) }
+
+// Unplaced is an error of Decode without the place in a text that nobody wrote.
+func Unplaced(err error) error {
+	var e yaml.Error
+	if errors.As(err, &e) {
+		return errors.New(e.GetMessage())
+	}
+	return err
+}
 
 // named reports whether b holds anything but comments.
 func named(b []byte) bool {

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/internal/nearest"
 	"github.com/starling-fl/starling/internal/strict"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -324,7 +326,7 @@ func (s Settings) jobOf(name string, labels []string) (coordinator.Job, error) {
 	}
 	j, err := job.Parse(strings.NewReader(string(b)))
 	if err != nil {
-		return j, fmt.Errorf("%w: %w", ErrSettings, err)
+		return j, badSetting("%w", strict.Unplaced(err))
 	}
 	return j, s.fits(j)
 }
@@ -360,27 +362,34 @@ func newChange(key string, value any) (change, error) {
 			return s
 		}, nil
 	}
+	at := slices.Index(settingNames(), key)
+	if at < 0 {
+		return nil, badSetting("%s is no setting%s", key, nearest.Question(key, "", append(settingNames(), "rounds", "task", "base_format")))
+	}
 	b, err := strict.Encode(map[string]any{key: value})
 	if err != nil {
 		return nil, badSetting("%s: %w", key, err)
 	}
 	var read Settings
 	if err := strict.Decode(b, &read); err != nil {
-		return nil, badSetting("%s: %s", key, strict.Explain(err, false))
+		return nil, badSetting("%w", strict.Unplaced(err))
 	}
-	of := reflect.TypeFor[Settings]()
-	for i := range of.NumField() {
-		if of.Field(i).Tag.Get("yaml") == key {
-			if value == nil { // a key without a value leaves what is there
-				return func(s Settings) Settings { return s }, nil
-			}
-			return func(s Settings) Settings {
-				reflect.ValueOf(&s).Elem().Field(i).Set(reflect.ValueOf(&read).Elem().Field(i))
-				return s
-			}, nil
-		}
+	if value == nil { // a key without a value leaves what is there
+		return func(s Settings) Settings { return s }, nil
 	}
-	return nil, badSetting("%s is no setting", key)
+	return func(s Settings) Settings {
+		reflect.ValueOf(&s).Elem().Field(at).Set(reflect.ValueOf(&read).Elem().Field(at))
+		return s
+	}, nil
+}
+
+// settingNames are the keys of the fields of Settings, "-" of those that have none.
+func settingNames() []string {
+	var names []string
+	for f := range reflect.TypeFor[Settings]().Fields() {
+		names = append(names, cmp.Or(f.Tag.Get("yaml"), "-"))
+	}
+	return names
 }
 
 // Flat lists every setting under its dotted name, for a table.

@@ -84,6 +84,10 @@ func TestSweepFilesThatAreRefused(t *testing.T) {
 		"vary: {method: {a: 1}}":                                  "not a group",
 		"vary: {populatoin: [1000, 2000]}":                        "populatoin",
 		"colour: red":                                             "colour",
+		"set: {popultion: 100}":                                   "popultion is no setting; did you mean population?",
+		"set: {cohort: 6.5}":                                      `cohort: "6.5" is not a whole number`,
+		"set: {ranks: [1, 2.5]}":                                  `ranks: "2.5" is not a whole number`,
+		"seeds: [1.5]":                                            `seeds: "1.5" is not a whole number`,
 		"set: {population: 1}":                                    "population is 1",
 		"set: {population: 100, sampling_rate: 0.1}":              "nothing is left to scale",
 		"set: {population: 10, cohort: 4, cohort.sampling: fixe}": "must be poisson or fixed",
@@ -103,6 +107,10 @@ func TestSweepFilesThatAreRefused(t *testing.T) {
 	s.Job = map[string]any{"adapter": map[string]any{"rank_max": 0}}
 	if _, err := s.JobOf("x", []string{"a", "b"}); err == nil || !strings.Contains(err.Error(), "adapter.rank_max is 0") {
 		t.Errorf("a rank of 0: %v", err)
+	}
+	s.Job = map[string]any{"training": map[string]any{"memory": 64.9}}
+	if _, err := s.JobOf("x", []string{"a", "b"}); err == nil || err.Error() != `settings: training.memory: "64.9" is not a whole number` {
+		t.Errorf("a fraction: %v", err)
 	}
 	s.Job = map[string]any{"cohort": map[string]any{"population": 3}}
 	if _, err := s.JobOf("x", []string{"a", "b"}); !errors.Is(err, ErrSettings) {

@@ -24,8 +24,6 @@ func newProgramCmd(a *command.App) *cobra.Command {
 job and the base, and the compiler makes the same bytes everywhere: whoever has
 the job file can make them again. 'starling join' does so by itself before it
 runs one.`,
-		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newProgramVerifyCmd(a))
 	return cmd

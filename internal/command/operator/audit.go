@@ -29,8 +29,6 @@ trained on (membership), or what it kept of them (memorization), and bound its e
 from below by canary documents (epsilon). For whoever ran the job, or an auditor: it
 takes examples of members, and of others like them whom the model has not seen. An
 attack that fails proves nothing; one that succeeds does.`,
-		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newAuditMembershipCmd(a), newAuditMemorizationCmd(a), newAuditEpsilonCmd(a))
 	job := newPrivacyAuditCmd(a, p)

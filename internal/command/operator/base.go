@@ -15,8 +15,6 @@ func newBaseCmd(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "base",
 		Short: "Fetch a base model from a hub, and know published ones by hash",
-		Args:  command.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newBaseFetchCmd(a), newBaseListCmd(a), newBaseVerifyCmd(a), newBaseSignCmd(a))
 	return cmd

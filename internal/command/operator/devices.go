@@ -18,8 +18,6 @@ func newDevicesCmd(a *command.App) *cobra.Command {
 		Short: "List, ban, pardon and forget a coordinator's devices",
 		Long: `A device is named by the first digits of its identity, at least eight. A
 coordinator may be running in the folder: it takes a change in before its next round.`,
-		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newDevicesListCmd(a))
 	var reason string

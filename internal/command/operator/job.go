@@ -15,8 +15,6 @@ func newJobCmd(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "job",
 		Short: "Check a job file; submit jobs to a server of several, and steer them",
-		Args:  command.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "check FILE",

@@ -20,8 +20,6 @@ func newOperatorCmd(a *command.App) *cobra.Command {
 that take --server. A viewer sees; an operator invites, bans and pardons devices, pauses
 the job and names viewers, too; an admin also names operators. Who has the coordinator's folder is an admin without a
 name. All that is done is noted in a chain of hashes, under the name.`,
-		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newOperatorAddCmd(a),
 		listCmd(a, "List the operators, without their tokens", "name\trole\tstate\tmade\texpires", hand.Operators, operatorLine),

@@ -52,8 +52,6 @@ func newPrivacyCmd(a *command.App, p Plots) *cobra.Command {
 		Short: "Plan, explain and audit differential privacy",
 		Long: `Compute what a training run costs in privacy before it starts, say in plain
 words what is protected from whom, and print what a run has spent.`,
-		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newPrivacyEpsilonCmd(a, p), newPrivacyNoiseCmd(a, p), newPrivacyRoundsCmd(a, p), newPrivacyRateCmd(a, p), newPrivacySearchCmd(a), newPrivacyExplainCmd(a), newPrivacyLedgerCmd(a), newPrivacyAuditCmd(a, p))
 	return cmd

@@ -36,8 +36,6 @@ func newSecaggCmd(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "secagg",
 		Short: "Parameters of secure aggregation",
-		Args:  command.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newSecaggParamsCmd(a))
 	return cmd

@@ -23,8 +23,6 @@ func newTokenCmd(a *command.App) *cobra.Command {
 coordinator may be running in the folder: it takes part at once. Devices that have
 enrolled come back by the token they came with, however it ended; to keep one out
 see "starling devices ban".`,
-		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newTokenCreateCmd(a), newTokenListCmd(a), newTokenRevokeCmd(a))
 	return cmd

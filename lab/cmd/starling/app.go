@@ -32,6 +32,5 @@ func newRootCmd(a *command.App) *cobra.Command {
 	root.AddCommand(operator.Commands(a, plots.Plots{}, natsserver.Start)...)
 	root.AddCommand(commands.Commands(a)...)
 	root.AddCommand(device.Commands(a, plugins.Flags())...)
-	root.AddCommand(command.NewVersion(a, version))
 	return root
 }
