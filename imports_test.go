@@ -56,17 +56,17 @@ coordinator/server: coordinator coordinator/internal/... coordinator/jobs coordi
 coordinator/signin: coordinator/store
 coordinator/spans:
 coordinator/store: dp log
-dataset: audio
+dataset: internal/named audio
 dp: internal/l2 internal/uniform
-edge: dataset dp internal/contract internal/durable internal/uniform internal/wire job/training log model model/known
+edge: internal/named dataset dp internal/contract internal/durable internal/uniform internal/wire job/training log model model/known
     nf4 quant secagg task trainer wasm
 internal/attack:
 internal/cputime:
-internal/command: dataset edge hub internal/nearest internal/terminal internal/strict job model model/base model/known
-internal/command/device: dataset edge hub internal/command internal/durable internal/engine internal/generation internal/predict
+internal/command: internal/named dataset edge hub internal/nearest internal/terminal internal/strict job model model/base model/known
+internal/command/device: internal/named dataset edge hub internal/command internal/durable internal/engine internal/generation internal/predict
     internal/strict internal/terminal internal/wire job job/training leak model program task trainer wasm
 internal/curve: dp
-internal/command/operator: audit audit/membership audit/memorization coordinator coordinator/bucket coordinator/jobs coordinator/monitor
+internal/command/operator: internal/named audit audit/membership audit/memorization coordinator coordinator/bucket coordinator/jobs coordinator/monitor
     coordinator/natsaccess coordinator/relay coordinator/server coordinator/signin coordinator/spans coordinator/store dataset dp edge evaluate hub internal/strict
     internal/command internal/curve internal/dossier internal/durable internal/engine internal/engine/plugins internal/evaluation
     internal/exposure internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim
@@ -83,9 +83,9 @@ internal/durable:
 internal/engine: edge internal/command job model/nn program wasm wasm/compiler
 internal/engine/plugins: internal/engine program xla
 internal/evaluation: dataset evaluate internal/command internal/engine internal/predict internal/terminal model task
-internal/exposure: audit/membership audit/memorization dataset evaluate internal/engine internal/terminal model task
-internal/fleetdata: dataset internal/command
-internal/inspection: wasm
+internal/exposure: internal/named audit/membership audit/memorization dataset evaluate internal/engine internal/terminal model task
+internal/fleetdata: internal/named dataset internal/command
+internal/inspection: internal/named wasm
 internal/jinja:
 internal/l2:
 internal/mutant:
@@ -97,6 +97,7 @@ internal/generation: model model/nn task
 internal/progress: coordinator/monitor evaluate/metric internal/terminal job
 internal/qrcode:
 internal/spent: coordinator/store dp internal/command
+internal/named:
 internal/nearest:
 internal/strict: internal/nearest
 internal/postgrestest:
@@ -115,17 +116,17 @@ model/nn: job/training model task tokenizer trainer
 leak: dataset dp edge job/training model quant task tokenizer
 job/schema: job
 job/training:
-job: dp internal/contract internal/strict internal/uniform internal/wire job/training model quant secagg
+job: internal/named dp internal/contract internal/strict internal/uniform internal/wire job/training model quant secagg
 mutants: internal/mutant
 lab/assembly/...:
 lab/bench/...: ...
 lab/bandwidth: coordinator dataset dp edge internal/contract internal/sim internal/wire job job/training lab/canvas
     model program quant secagg task tokenizer trainer
 lab/canvas:
-lab/federation: dataset
+lab/federation: internal/named dataset
 lab/gateways: coordinator/natsaccess coordinator/relay coordinator/store lab/natsserver
 lab/cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins lab/internal/commands lab/internal/plots lab/natsserver
-lab/internal/commands: audit/membership dataset dp edge evaluate internal/command internal/durable internal/engine
+lab/internal/commands: internal/named audit/membership dataset dp edge evaluate internal/command internal/durable internal/engine
     internal/engine/plugins internal/exposure internal/fleetdata internal/progress internal/strict internal/terminal internal/wire
     job lab/bandwidth lab/federation lab/report lab/sweep lab/voices model model/nn quant simulate lab/loadtest lab/queue task
     tokenizer wasm
@@ -136,7 +137,7 @@ lab/natsserver: coordinator/natsaccess
 lab/queue: audio dataset edge coordinator/natsaccess lab/natsserver model quant simulate wasm
 lab/loadtest: internal/contract internal/wire log quant secagg
 lab/readers:
-lab/sweep: coordinator dataset dp edge internal/durable internal/nearest internal/strict job model simulate task
+lab/sweep: internal/named coordinator dataset dp edge internal/durable internal/nearest internal/strict job model simulate task
 lab/voices: audio
 log: internal/cbor vrf
 nf4:

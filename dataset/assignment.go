@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/starling-fl/starling/internal/named"
 )
 
 const (
@@ -31,7 +32,7 @@ const (
 // Each may be gzipped (.gz). An example belongs to one client or to none; clients come in
 // the order in which the file names them.
 func LoadPartition(path string, n int) ([][]int, error) {
-	f, err := os.Open(path)
+	f, err := named.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func ReadPartition(r io.Reader, name string, n int) ([][]int, error) {
 		err = errors.New("gives no client an example")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("partition %s: %w", name, err)
+		return nil, named.Wrap(fmt.Errorf("partition %s: %w", name, err))
 	}
 	return a.parts, nil
 }

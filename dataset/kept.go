@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
+
+	"github.com/starling-fl/starling/internal/named"
 )
 
 // keptFile is a file that stays where it is and is decoded whenever it is used; one that
@@ -35,15 +37,13 @@ func keptFile[T any](path string, most int, check func(data []byte) error, decod
 	}, first[:], nil
 }
 
-// readWithin reads a file of at most so many bytes. Whoever opens a named pipe might wait for
-// ever.
+// readWithin reads a file of at most so many bytes; its errors leave the file's name to the caller.
 func readWithin(path string, most int) ([]byte, error) {
-	if info, err := os.Stat(path); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, errors.New("is no regular file")
+	f, err := named.Open(path)
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		return nil, fmt.Errorf("%w", of.Err)
 	}
-	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/starling-fl/starling/internal/named"
 )
 
 const (
@@ -85,14 +87,14 @@ func Read(r io.Reader, name string) (*Set, error) { return Columns{}.Read(r, nam
 // recordings leaves out what its validation_list.txt and testing_list.txt name; these are read
 // by their own names. A folder or an archive (.tar.gz) of recordings named as in the Free
 // Spoken Digit Dataset has their labels and users from their names. A line that cannot be used
-// is a *LineError: nothing is skipped silently, except blank lines.
+// is a *LineError: nothing is skipped silently, except blank lines. Each error is a *named.Error.
 func (c Columns) Load(path string) (*Set, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
+	set, err := c.load(path)
+	return set, named.Wrap(err)
+}
+
+func (c Columns) load(path string) (*Set, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		batches, err := batchFiles(path)
 		if err != nil {
 			return nil, err
@@ -105,6 +107,11 @@ func (c Columns) Load(path string) (*Set, error) {
 	if publications && isList(path) {
 		return loadList(path)
 	}
+	f, err := named.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
 	return c.Read(f, path)
 }
 

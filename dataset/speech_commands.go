@@ -9,6 +9,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/starling-fl/starling/internal/named"
 )
 
 // Lists of Speech Commands (Warden 2018), in the folder that holds a folder for each word: a
@@ -29,7 +31,7 @@ func isList(name string) bool {
 
 // listing is what a list names, each with its line.
 func listing(name string) (map[string]int, error) {
-	f, err := os.Open(name)
+	f, err := named.Open(name)
 	if err != nil {
 		return nil, err
 	}

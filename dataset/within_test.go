@@ -69,11 +69,11 @@ func TestNamedFilesAreInTheFolder(t *testing.T) {
 		{sound("out.wav"), `"audio"`, "is a link to what is not within"},
 		{sound("folder/private/b.wav"), `"audio"`, "is a link to what is not within"},
 		{sound("lost.wav"), `"audio"`, "nowhere.wav"},
-		{sound("pipe.wav"), `"audio"`, "no regular file"},
-		{sound("clips"), `"audio"`, "no regular file"},
+		{sound("pipe.wav"), `"audio"`, "it is a named pipe"},
+		{sound("clips"), `"audio"`, "it is a folder"},
 		{page("out.pgm"), `"image"`, "is a link to what is not within"},
 		{page("folder/private/b.pgm"), `"image"`, "is a link to what is not within"},
-		{page("pipe.pgm"), `"image"`, "no regular file"},
+		{page("pipe.pgm"), `"image"`, "it is a named pipe"},
 	} {
 		var at *LineError
 		if err := load(c.line); !errors.As(err, &at) || at.Line != 2 || !strings.Contains(at.Err.Error(), c.key) || !strings.Contains(err.Error(), c.says) {
@@ -93,7 +93,7 @@ func TestAFileThatBecomesAPipeIsRefused(t *testing.T) {
 	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Decoded(); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := r.Decoded(); err == nil || !strings.Contains(err.Error(), "it is a named pipe") {
 		t.Errorf("%v", err)
 	}
 }

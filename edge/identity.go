@@ -12,6 +12,7 @@ import (
 	"runtime"
 
 	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/named"
 )
 
 // pemType is the PEM block of an identity file, which holds the 32-byte Ed25519 seed.
@@ -29,7 +30,7 @@ func NewIdentity() (ed25519.PrivateKey, error) {
 // LoadIdentity reads the identity stored at path. If there is none it draws one and stores it
 // there, readable by its owner alone. It refuses a file that others can read.
 func LoadIdentity(path string) (ed25519.PrivateKey, error) {
-	data, err := os.ReadFile(path)
+	data, err := named.Read(path, 1<<16)
 	if errors.Is(err, fs.ErrNotExist) {
 		return createIdentity(path)
 	}

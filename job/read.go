@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/strict"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
@@ -42,7 +43,7 @@ func (p *Privacy) UnmarshalYAML(decode func(any) error) error {
 
 // Load is Parse on a file. A relative base is looked for beside it.
 func Load(path string) (Job, error) {
-	f, err := os.Open(path)
+	f, err := named.Once(path)
 	if err != nil {
 		return Job{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}

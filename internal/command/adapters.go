@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 )
@@ -21,12 +22,13 @@ func ReadReleased(dir string) (*model.Checkpoint, error) {
 	if !isCheckpoint(dir) {
 		// What demo and serve are given, and print first, is the folder above it.
 		if within := filepath.Join(dir, "checkpoint"); isCheckpoint(within) {
-			return nil, fmt.Errorf("checkpoint %s: no %s in it; there is one in %s", dir, model.CheckpointFile, within)
+			return nil, named.Errorf("checkpoint %s: no %s in it; there is one in %s", dir, model.CheckpointFile, within)
 		}
-		return nil, fmt.Errorf("checkpoint %s: no %s in it: starling demo, serve and simulate write such a folder, and "+
+		return nil, named.Errorf("checkpoint %s: no %s in it: starling demo, serve and simulate write such a folder, and "+
 			"starling import makes one of a base and a PEFT adapter", dir, model.CheckpointFile)
 	}
-	return model.ReadCheckpoint(dir)
+	ck, err := model.ReadCheckpoint(dir)
+	return ck, named.Wrap(err)
 }
 
 // isCheckpoint reports whether a folder holds a released adapter.

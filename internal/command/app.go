@@ -12,13 +12,17 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/job"
 )
 
 // App carries what every command shares: the three streams and the global
@@ -31,10 +35,12 @@ type App struct {
 
 	Version string // of the program, set where its commands are made
 
+	Input []error // what else than ErrInvalid of a job says that something given cannot be used
+
 	reported bool // something was emitted
 }
 
-// UsageError marks a failure as wrong usage: exit code 2 instead of 1.
+// UsageError marks a failure as wrong usage: exit code 2 instead of 1, and where to read on.
 type UsageError struct{ Err error }
 
 func (e UsageError) Error() string { return e.Err.Error() }
@@ -99,9 +105,28 @@ func Run(ctx context.Context, newRoot func(*App) *cobra.Command, args []string, 
 	var usage UsageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(stderr, "Run '%s help' or add --help to the command for its usage.\n", root.Name())
-		return 2
+		return exitGiven
 	}
-	return 1
+	if a.given(err) {
+		return exitGiven
+	}
+	return exitFailed
+}
+
+// Exit codes, beside 0 and those of signals; docs/OPERATE.md has the rule.
+const (
+	exitFailed = 1
+	exitGiven  = 2 // what was given cannot be used: words of the command line, or a file
+)
+
+// given reports whether an error is about a file that somebody gave, and not about the work.
+func (a *App) given(err error) bool {
+	var (
+		file *named.Error
+		line *dataset.LineError
+	)
+	return errors.As(err, &file) || errors.As(err, &line) ||
+		slices.ContainsFunc(append(a.Input, job.ErrInvalid), func(e error) bool { return errors.Is(err, e) })
 }
 
 // namedOnce is an error in words, without the second name of a file that whoever wrapped it
@@ -109,8 +134,11 @@ func Run(ctx context.Context, newRoot func(*App) *cobra.Command, args []string, 
 func namedOnce(err error) string {
 	text := edge.Explain(err)
 	var file *fs.PathError
-	if errors.As(err, &file) && strings.Count(text, file.Path) > 1 {
-		return strings.Replace(text, file.Op+" "+file.Path+": ", "", 1)
+	if errors.As(err, &file) {
+		rest := strings.Replace(text, file.Op+" "+file.Path+": ", "", 1)
+		if strings.Contains(" "+rest, " "+file.Path+": ") {
+			return rest
+		}
 	}
 	return text
 }
@@ -162,8 +190,9 @@ func Main(newRoot func(*App) *cobra.Command) {
 		signal.Stop(signals) // a second one ends the process at once
 		n, _ := s.(syscall.Signal)
 		cancel(Interrupted{int(n)})
+		named.Interrupt()
 	}()
-	os.Exit(Run(ctx, newRoot, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(Run(ctx, newRoot, os.Args[1:], named.Stream{File: os.Stdin}, os.Stdout, os.Stderr))
 }
 
 // Interrupted is the end of a command by a signal.

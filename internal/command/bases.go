@@ -3,11 +3,11 @@ package command
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/hub"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
@@ -25,9 +25,10 @@ func LoadBase(path string) (*model.Base, error) {
 	}
 	dir, err := hub.Find(path)
 	if err != nil {
-		return nil, err
+		return nil, named.Wrap(err)
 	}
-	return model.LoadBaseDir(dir)
+	b, err := model.LoadBaseDir(dir)
+	return b, named.Wrap(err)
 }
 
 // LoadJobBase is the base that a job names, or the embedded one for its task, in the
@@ -54,7 +55,8 @@ func jobBaseDir(j job.Job) (string, error) {
 	if j.Base == "" && j.BaseRevision == "" || embedded(j.Base) {
 		return j.Base, nil
 	}
-	return hub.FindAt(j.Base, j.BaseRevision)
+	dir, err := hub.FindAt(j.Base, j.BaseRevision)
+	return dir, named.Wrap(err)
 }
 
 // PublishedBase is where devices can have a job's base from themselves: its name and commit
@@ -100,10 +102,10 @@ func OpenNamed(name string) (b *model.Base, revision string, err error) {
 	}
 	dir, err := hub.Find(name)
 	if err != nil {
-		return nil, "", err
+		return nil, "", named.Wrap(err)
 	}
 	b, err = model.LoadBaseDir(dir)
-	return b, hub.Revision(dir), err
+	return b, hub.Revision(dir), named.Wrap(err)
 }
 
 // KnownFlags name a list of published bases beside the program's own.
@@ -129,7 +131,7 @@ func (f *KnownFlags) List() (known.List, error) {
 	if len(f.keys) == 0 {
 		return nil, Usagef("--base-list %s: --base-key says whose signature it needs", f.file)
 	}
-	file, err := os.Open(f.file)
+	file, err := named.Once(f.file)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/strict"
 )
 
@@ -64,7 +65,7 @@ func fromEnvironment(cmd *cobra.Command, environ []string) error {
 
 // fromFile sets the flags that a file names and nothing before it does.
 func fromFile(cmd *cobra.Command, path string) error {
-	f, err := os.Open(path)
+	f, err := named.Once(path)
 	if err != nil {
 		return fmt.Errorf("--config: %w", err)
 	}

@@ -7,11 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"slices"
 	"strconv"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/named"
 )
 
 // Whose membership is at stake: By's values.
@@ -149,16 +150,17 @@ const (
 
 // ReadNames reads who was a member: a JSON list of strings.
 func ReadNames(path string) ([]string, error) {
-	info, err := os.Stat(path)
+	f, err := named.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > mostNamesBytes {
-		return nil, fmt.Errorf("%s: %d bytes, the limit is %d", path, info.Size(), mostNamesBytes)
-	}
-	b, err := os.ReadFile(path)
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, mostNamesBytes+1))
 	if err != nil {
 		return nil, err
+	}
+	if len(b) > mostNamesBytes {
+		return nil, fmt.Errorf("%s: more than %d bytes", path, mostNamesBytes)
 	}
 	names, err := parseNames(b)
 	if err != nil {

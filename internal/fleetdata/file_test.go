@@ -20,7 +20,7 @@ func writeLabelled(t *testing.T, examples []dataset.Example) string {
 	return path
 }
 
-func named(n int, user, provider func(i int) string) []dataset.Example {
+func withNames(n int, user, provider func(i int) string) []dataset.Example {
 	var out []dataset.Example
 	for i := range n {
 		e := dataset.Example{Text: fmt.Sprint("text ", i), Label: i % 2}
@@ -49,12 +49,12 @@ func TestFileDataHoldsOutWhoIsNamed(t *testing.T) {
 		ByGroup        bool
 		note           string
 	}{
-		{"users", named(600, of(60, "u"), nil), true, false, false, ""},
-		{"providers", named(600, nil, of(60, "p")), false, true, false, ""},
-		{"both", named(600, of(60, "u"), of(20, "p")), true, true, false, ""},
-		{"entangled", named(600, of(60, "u"), of(59, "p")), true, false, false, "entangled"},
-		{"entangled, providers protected", named(600, of(60, "u"), of(59, "p")), false, true, true, "entangled"},
-		{"one user", named(600, of(1, "u"), nil), false, false, false, "too few are named"},
+		{"users", withNames(600, of(60, "u"), nil), true, false, false, ""},
+		{"providers", withNames(600, nil, of(60, "p")), false, true, false, ""},
+		{"both", withNames(600, of(60, "u"), of(20, "p")), true, true, false, ""},
+		{"entangled", withNames(600, of(60, "u"), of(59, "p")), true, false, false, "entangled"},
+		{"entangled, providers protected", withNames(600, of(60, "u"), of(59, "p")), false, true, true, "entangled"},
+		{"one user", withNames(600, of(1, "u"), nil), false, false, false, "too few are named"},
 	} {
 		d, err := File{Path: writeLabelled(t, c.examples), Seed: 3, Clients: 8, Alpha: 1, ByGroup: c.ByGroup}.Load()
 		if err != nil {
@@ -107,11 +107,11 @@ func TestFileDataLeavesNobodyEmpty(t *testing.T) {
 		note     string
 		err      string
 	}{
-		{"one user", named(300, of(1, "u"), nil), 1, false, "1 users are left to train on, fewer than 24 devices: divided by label", ""},
-		{"ten users", named(300, of(10, "u"), nil), 1, false, "fewer than 24 devices: divided by label", ""},
-		{"skewed", named(300, nil, nil), 0.001, false, "would have had no example", ""},
-		{"few", named(24, nil, nil), 1, false, "", "are left to train on, fewer than 24 devices"},
-		{"few providers", named(300, nil, of(10, "p")), 1, true, "", "providers are left to train on, fewer than 24 devices"},
+		{"one user", withNames(300, of(1, "u"), nil), 1, false, "1 users are left to train on, fewer than 24 devices: divided by label", ""},
+		{"ten users", withNames(300, of(10, "u"), nil), 1, false, "fewer than 24 devices: divided by label", ""},
+		{"skewed", withNames(300, nil, nil), 0.001, false, "would have had no example", ""},
+		{"few", withNames(24, nil, nil), 1, false, "", "are left to train on, fewer than 24 devices"},
+		{"few providers", withNames(300, nil, of(10, "p")), 1, true, "", "providers are left to train on, fewer than 24 devices"},
 	} {
 		d, err := File{Path: writeLabelled(t, c.examples), Seed: 1, Clients: 24, Alpha: c.alpha, ByGroup: c.ByGroup}.Load()
 		if c.err != "" {
@@ -134,7 +134,7 @@ func TestFileDataLeavesNobodyEmpty(t *testing.T) {
 		}
 	}
 	// A provider that is protected is in one edge.
-	d, err := File{Path: writeLabelled(t, named(600, nil, of(40, "p"))), Seed: 1, Clients: 24, Alpha: 1, ByGroup: true}.Load()
+	d, err := File{Path: writeLabelled(t, withNames(600, nil, of(40, "p"))), Seed: 1, Clients: 24, Alpha: 1, ByGroup: true}.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestFileDataLeavesNobodyEmpty(t *testing.T) {
 
 // The division follows from the seed.
 func TestFileDataIsRepeatable(t *testing.T) {
-	path := writeLabelled(t, named(600, of(60, "u"), of(20, "p")))
+	path := writeLabelled(t, withNames(600, of(60, "u"), of(20, "p")))
 	var runs [2]string
 	for i := range runs {
 		d, err := File{Path: path, Seed: 9, Clients: 8, Alpha: 1}.Load()

@@ -10,24 +10,25 @@ import (
 	"slices"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/named"
 )
 
 // Hash tells what is read at path from what was, or will be: the hash of a file, or of
 // a folder of images or recordings their labels and hashes in order; of a file that names
 // recordings or pages beside it theirs, too; with the columns where they are not the default ones.
 func Hash(path string, columns dataset.Columns, of *dataset.Set) (_ string, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
 	h := sha256.New()
-	at, err := f.Stat()
+	at, err := os.Stat(path)
 	if err != nil {
 		return "", err
 	}
 	if !at.IsDir() {
-		if _, err := io.Copy(h, f); err != nil {
+		f, err := named.Open(path)
+		if err != nil {
+			return "", err
+		}
+		_, err = io.Copy(h, f)
+		if err = errors.Join(err, f.Close()); err != nil {
 			return "", err
 		}
 	}

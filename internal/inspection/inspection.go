@@ -6,11 +6,11 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/wasm"
 )
 
@@ -42,7 +42,7 @@ type segmentSummary struct {
 
 // Program verifies the program in a file, and compiles it unless only browsers can.
 func Program(ctx context.Context, file string) (*Report, error) {
-	program, err := os.ReadFile(file)
+	program, err := named.Read(file, 1<<30)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/starling-fl/starling/internal/named"
 )
 
 // Limits of what is read.
@@ -22,9 +24,9 @@ const (
 
 // openGz opens a file, or the same with .gz, unpacked.
 func openGz(name string) (io.ReadCloser, error) {
-	f, err := os.Open(name)
+	f, err := named.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if f, err = os.Open(name + ".gz"); err == nil {
+		if f, err = named.Open(name + ".gz"); err == nil {
 			name += ".gz"
 		}
 	}

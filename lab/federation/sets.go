@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/named"
 )
 
 // Names of the sets: [dataset.Example.Source] of their questions.
@@ -155,7 +156,7 @@ func readReceipts(name string) (s set, err error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		name = filepath.Join(name, "receipts_dev.jsonl.gz")
 	}
-	f, err := os.Open(name)
+	f, err := named.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, fmt.Errorf("%w: want a file of receipts, or a folder with receipts_dev.jsonl.gz", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/strict"
 )
 
@@ -60,7 +61,7 @@ const maxPoints = 10_000
 
 // Load reads a sweep file. Paths in it are relative to its folder.
 func Load(path string) (*Plan, error) {
-	f, err := os.Open(path)
+	f, err := named.Once(path)
 	if err != nil {
 		return nil, fmt.Errorf("sweep: %w", err)
 	}
@@ -189,7 +190,7 @@ func readJob(path, dir string) (map[string]any, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	f, err := os.Open(path)
+	f, err := named.Once(path)
 	if err != nil {
 		return nil, fmt.Errorf("sweep: job: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"strconv"
 
 	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/named"
 )
 
 // Index is what a grid's folder says of itself, for reports.
@@ -75,7 +76,7 @@ func (l *Lab) Keep(p *Plan, dir string) error {
 func Read(dir string) (*Index, []*Record, error) {
 	b, err := os.ReadFile(filepath.Join(dir, IndexFile))
 	if err != nil {
-		return nil, nil, fmt.Errorf("not a sweep's folder: %w", err)
+		return nil, nil, named.Errorf("not a sweep's folder: %w", err)
 	}
 	var x Index
 	if err := json.Unmarshal(b, &x); err != nil {

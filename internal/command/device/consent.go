@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 
@@ -117,7 +116,7 @@ func upper(s string) string { return strings.ToUpper(s[:min(1, len(s))]) + s[min
 
 // isTerminal reports whether somebody may be there to be asked.
 func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
+	f, ok := stream.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 

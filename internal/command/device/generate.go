@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -192,10 +191,8 @@ func (c *conversation) say(ctx context.Context, line string) error {
 // lines are those of standard input, each of which is said.
 func lines(ctx context.Context, a *command.App, say func(ctx context.Context, line string) error) error {
 	ask := func() error { return nil }
-	if f, ok := a.Stdin.(*os.File); ok {
-		if _, wide := terminal.Width(f); wide {
-			ask = func() error { _, err := fmt.Fprint(a.Stderr, "> "); return err }
-		}
+	if isTerminal(a.Stdin) {
+		ask = func() error { _, err := fmt.Fprint(a.Stderr, "> "); return err }
 	}
 	typed := bufio.NewScanner(a.Stdin)
 	typed.Buffer(make([]byte, 64<<10), maxPrompt)

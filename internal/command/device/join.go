@@ -18,6 +18,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
@@ -416,7 +417,7 @@ func readToken(stdin io.Reader, where string) (string, error) {
 	const most = 4096
 	from := stdin
 	if path, ok := strings.CutPrefix(where, "@"); ok {
-		f, err := os.Open(path)
+		f, err := named.Once(path)
 		if err != nil {
 			return "", fmt.Errorf("join token: %w", err)
 		}

@@ -2,7 +2,6 @@ package device
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/strict"
 	"github.com/starling-fl/starling/model"
 )
@@ -117,7 +117,7 @@ func (p *policyFlags) resolve(where string) (_ *edge.Policy, note string, err er
 // loadPolicy reads a policy file over the defaults; an unknown key is refused
 // with its line.
 func loadPolicy(path string, p edge.Policy) (edge.Policy, error) {
-	f, err := os.Open(path)
+	f, err := named.Once(path)
 	if err != nil {
 		return p, fmt.Errorf("policy: %w", err)
 	}
@@ -142,12 +142,9 @@ func namedPeers(given []string) ([]string, error) {
 			peers = append(peers, p)
 			continue
 		}
-		b, err := os.ReadFile(path)
+		b, err := named.Read(path, most)
 		if err != nil {
 			return nil, fmt.Errorf("policy: peers: %w", err)
-		}
-		if len(b) > most {
-			return nil, fmt.Errorf("policy: peers: %s is larger than %d bytes", path, most)
 		}
 		before, number := len(peers), 0
 		for line := range strings.Lines(string(b)) {

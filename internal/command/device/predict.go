@@ -1,13 +1,12 @@
 package device
 
 import (
-	"os"
-
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/predict"
 	"github.com/starling-fl/starling/model"
 )
@@ -55,7 +54,7 @@ line for each mask.`,
 			}
 			in, name := a.Stdin, ""
 			if len(args) == 1 {
-				f, err := os.Open(args[0])
+				f, err := named.Open(args[0])
 				if err != nil {
 					return err
 				}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/named"
 )
 
 // mostRosters is how many rounds' rosters are kept of a job.
@@ -95,7 +96,7 @@ func (a *accounts) writeRosterProof(account *edge.Account, round uint64, path st
 
 // readRosterProof reads and verifies one.
 func readRosterProof(path string) (*edge.ProvenRoster, []byte, error) {
-	f, err := os.Open(path)
+	f, err := named.Once(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("proof of a roster: %w", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/model/known"
 )
 
@@ -196,7 +196,7 @@ printed of it.`,
 
 // signingKey reads a key, or makes one and tells its public half.
 func signingKey(w io.Writer, path string) (string, error) {
-	b, err := os.ReadFile(path)
+	b, err := named.Read(path, 1<<16)
 	if err == nil {
 		return strings.TrimSpace(string(b)), nil
 	}

@@ -6,12 +6,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/coordinator/natsaccess"
+	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/command"
 )
 
 // Commands are an operator's, over the streams of a. p draws, and n starts NATS servers; nil
 // where the program links nothing that does.
 func Commands(a *command.App, p Plots, n natsaccess.Start) []*cobra.Command {
+	a.Input = append(a.Input, store.ErrNoStore)
 	return []*cobra.Command{
 		newDemoCmd(a),
 		newServeCmd(a, n),

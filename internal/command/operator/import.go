@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-fl/starling/hub"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 )
@@ -87,11 +88,11 @@ base's own (id2label); a base that writes text (T5) has none.`,
 func importCheckpoint(base, adapter, asked string, labels []string, sequence int) (*model.Checkpoint, error) {
 	dir, err := hub.Find(base)
 	if err != nil {
-		return nil, err
+		return nil, named.Wrap(err)
 	}
 	b, err := model.LoadBaseDir(dir)
 	if err != nil {
-		return nil, err
+		return nil, named.Wrap(err)
 	}
 	if !b.Config.Textless() {
 		if _, err := task.TokenizerOf(b); err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,6 +16,8 @@ import (
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/named"
+	"github.com/starling-fl/starling/internal/strict"
 	"github.com/starling-fl/starling/job"
 )
 
@@ -129,7 +130,12 @@ a device of one pool cannot enrol in another.`,
 		if len(args) != 1 {
 			return command.Usagef("job submit wants one job file")
 		}
-		text, err := os.ReadFile(args[0])
+		file, err := named.Open(args[0])
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		text, err := io.ReadAll(io.LimitReader(file, strict.MaxBytes+1)) // job.Load refuses more
 		if err != nil {
 			return err
 		}

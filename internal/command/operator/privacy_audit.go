@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/starling-fl/starling/audit"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/job"
 )
@@ -115,7 +115,7 @@ func (f auditFlags) config(given func(string) bool) (audit.Config, error) {
 }
 
 func readTrace(path string) ([]audit.Attendance, error) {
-	f, err := os.Open(path)
+	f, err := named.Once(path)
 	if err != nil {
 		return nil, fmt.Errorf("--trace: %w", err)
 	}

@@ -3,11 +3,8 @@ package operator
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 
@@ -17,6 +14,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/signin"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/named"
 )
 
 // signIn is how operators sign in by an OpenID provider.
@@ -62,16 +60,9 @@ func (o signIn) open(log *slog.Logger) (*signin.Issuer, error) {
 
 // oneLine is a secret that a file holds.
 func oneLine(file string) (string, error) {
-	f, err := os.Open(file)
+	b, err := named.Read(file, mostToken)
 	if err != nil {
 		return "", err
-	}
-	b, err := io.ReadAll(io.LimitReader(f, mostToken+1))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", err
-	}
-	if len(b) > mostToken {
-		return "", fmt.Errorf("%s has more than %d bytes", file, mostToken)
 	}
 	text := strings.TrimSpace(string(b))
 	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {

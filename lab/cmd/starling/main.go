@@ -3,7 +3,7 @@
 // and answers what a privacy budget or a quantization scheme costs.
 //
 // Every command that reports takes --json; progress goes to stderr, results
-// to stdout. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+// to stdout. Exit codes: docs/OPERATE.md.
 package main
 
 import "github.com/starling-fl/starling/internal/command"

@@ -6,10 +6,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/lab/sweep"
 )
 
 // Commands are the laboratory's, over the streams of a.
 func Commands(a *command.App) []*cobra.Command {
+	a.Input = append(a.Input, sweep.ErrSettings)
 	return []*cobra.Command{
 		newSimulateCmd(a),
 		newShadowsCmd(a),

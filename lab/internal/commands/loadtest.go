@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/netip"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -16,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/lab/loadtest"
 )
@@ -88,7 +88,7 @@ A coordinator on another machine is left alone unless you name its host twice.`,
 // loadToken is a token, or what the file behind @ holds.
 func loadToken(text string) (wire.Token, error) {
 	if path, ok := strings.CutPrefix(text, "@"); ok {
-		b, err := os.ReadFile(path)
+		b, err := named.Read(path, 1<<16)
 		if err != nil {
 			return wire.Token{}, err
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine/plugins"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/lab/federation"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
@@ -281,7 +282,7 @@ func corpusText(files []string) (iter.Seq[string], *error) {
 const maxLine = 1 << 20
 
 func readLines(name string, yield func(string) bool) (bool, error) {
-	f, err := os.Open(name)
+	f, err := named.Open(name)
 	if err != nil {
 		return false, err
 	}

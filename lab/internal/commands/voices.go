@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/lab/voices"
 )
@@ -44,7 +44,7 @@ the usual rate. The same command again makes what is missing.`,
 				return command.Usagef("--out is required: the folder to write to")
 			}
 			if words != "" {
-				data, err := os.ReadFile(words)
+				data, err := named.Read(words, 1<<20)
 				if err != nil {
 					return err
 				}

@@ -1,0 +1,131 @@
+// Package named opens the files that people name. Whoever opens a named pipe, a device or a
+// socket may wait for ever, in a call of the system that no signal ends: these are refused.
+// What a shell hands in for a file, <(command) or /dev/stdin, is a pipe that is read once, and
+// Interrupt ends the wait for it.
+package named
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+)
+
+// Error is that a file which somebody named cannot be used; its text is that of the cause.
+type Error struct{ Err error }
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Wrap says of an error that it is about what somebody named; nil of none.
+func Wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{err}
+}
+
+// Errorf is Wrap of a new error.
+func Errorf(format string, a ...any) error { return &Error{fmt.Errorf(format, a...)} }
+
+// Open opens a regular file, which may be read again.
+func Open(name string) (*os.File, error) {
+	if info, err := os.Stat(name); err == nil { // else the system says the same again
+		if err := regular(name, info); err != nil {
+			return nil, Wrap(err)
+		}
+	}
+	f, err := os.Open(name)
+	return f, Wrap(err)
+}
+
+// Once opens a regular file, or what a shell hands in for one, that is read once from its start.
+func Once(name string) (io.ReadCloser, error) {
+	if info, err := os.Stat(name); err != nil || info.Mode().Type() != fs.ModeNamedPipe || !handed(name) {
+		return Open(name)
+	}
+	f, err := os.Open(name) // a shell's pipe has no name of its own, and opens at once
+	if err != nil {
+		return nil, Wrap(err)
+	}
+	return Stream{f}, nil
+}
+
+// Read is all that Once opens, which is at most so many bytes.
+func Read(name string, most int64) ([]byte, error) {
+	f, err := Once(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(b)) > most {
+		err = &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it has more than %d bytes", most)}
+	}
+	return b, Wrap(err)
+}
+
+// handed reports whether a name is one by which a shell hands in a stream.
+func handed(name string) bool {
+	return name == "/dev/stdin" || strings.HasPrefix(name, "/dev/fd/") || strings.HasPrefix(name, "/proc/self/fd/")
+}
+
+func regular(name string, info fs.FileInfo) error {
+	is := ""
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		return nil
+	case mode.IsDir():
+		is = "a folder"
+	case mode&fs.ModeNamedPipe != 0 && handed(name):
+		is = "a stream, which can be read once"
+	case mode&fs.ModeNamedPipe != 0:
+		is = "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		is = "a socket"
+	default:
+		is = "a device"
+	}
+	return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("it is %s; want a file", is)}
+}
+
+var (
+	over      = make(chan struct{})
+	interrupt = sync.OnceFunc(func() { close(over) })
+)
+
+// Interrupt ends every wait for a Stream, now and from now on: a signal asked the program to end.
+func Interrupt() { interrupt() }
+
+// ErrInterrupted is the end of a Stream by Interrupt.
+var ErrInterrupted = errors.New("interrupted")
+
+// Stream is standard input or what a shell hands in: whoever writes it may take for ever.
+type Stream struct{ *os.File }
+
+// Read waits for what comes, or for Interrupt. What would have come is lost with it.
+func (s Stream) Read(p []byte) (int, error) {
+	type came struct {
+		n   int
+		err error
+	}
+	b, done := make([]byte, len(p)), make(chan came, 1)
+	go func() { // no deadline ends a terminal's read; with the program it ends
+		n, err := s.File.Read(b)
+		done <- came{n, err}
+	}()
+	select {
+	case <-over:
+		return 0, ErrInterrupted
+	case c := <-done:
+		return copy(p, b[:c.n]), c.err
+	}
+}
+
+// WriteTo hides the file's own, which would not see Interrupt.
+func (s Stream) WriteTo(w io.Writer) (int64, error) {
+	return io.Copy(w, struct{ io.Reader }{s})
+}
