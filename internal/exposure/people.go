@@ -157,7 +157,7 @@ func ReadNames(path string) ([]string, error) {
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, mostNamesBytes+1))
 	if err != nil {
-		return nil, err
+		return nil, named.Wrap(err)
 	}
 	if len(b) > mostNamesBytes {
 		return nil, fmt.Errorf("%s: more than %d bytes", path, mostNamesBytes)

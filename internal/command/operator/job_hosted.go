@@ -137,7 +137,7 @@ a device of one pool cannot enrol in another.`,
 		defer file.Close()
 		text, err := io.ReadAll(io.LimitReader(file, strict.MaxBytes+1)) // job.Load refuses more
 		if err != nil {
-			return err
+			return named.Wrap(err)
 		}
 		j, err := job.Load(args[0])
 		if err != nil {
