@@ -115,6 +115,9 @@ man: build ## Write manual pages and shell completion to dist/
 release: web ## Build what is released into dist/release: six targets of two programs, what they are made of, checksums
 	GO=$(GO) sh deploy/release.sh $(VERSION) dist/release
 
+image: web ## Pack an OCI image of starling for linux/amd64 and linux/arm64 into dist/image, without a daemon
+	GO=$(GO) TARGETS="linux/amd64 linux/arm64" sh deploy/release.sh $(VERSION) dist/image
+
 same: ## Hold that two builds of one source are one program (TARGET=darwin/arm64 for another)
 	GO=$(GO) sh deploy/reproduce.sh $(TARGET)
 
@@ -128,4 +131,4 @@ reference: ## Write the npm package's reference (TypeDoc) to dist/edge-reference
 clean: ## Remove what was built
 	rm -rf bin dist starling-demo && git clean -qfdX web/dist
 
-.PHONY: help build edge demo test race arm64 stress fuzz mutants lint soak bench generate base documents commands man web reference clean interop xla reproduction release same
+.PHONY: help build edge demo test race arm64 stress fuzz mutants lint soak bench generate base documents commands man web reference clean interop xla reproduction release image same

@@ -126,6 +126,7 @@ lab/canvas:
 lab/federation: internal/named dataset
 lab/gateways: coordinator/natsaccess coordinator/relay coordinator/store lab/natsserver
 lab/cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins lab/internal/commands lab/internal/plots lab/natsserver
+lab/image/...: lab/image
 lab/internal/commands: internal/named audit/membership dataset dp edge evaluate internal/command internal/durable internal/engine
     internal/engine/plugins internal/exposure internal/fleetdata internal/progress internal/strict internal/terminal internal/wire
     job lab/bandwidth lab/federation lab/report lab/sweep lab/voices model model/nn quant simulate lab/loadtest lab/queue task
@@ -298,7 +299,7 @@ func TestTheEdgeLinksNoServer(t *testing.T) {
 
 // onlyLaboratory are modules that the laboratory draws, queues, generates and reads back with.
 var onlyLaboratory = []string{"github.com/nats-io/nats-server", "github.com/nats-io/jwt", "gonum.org/v1/plot", "codeberg.org/", "git.sr.ht/", "github.com/mmcloughlin/avo",
-	"github.com/makiuchi-d/gozxing", "github.com/santhosh-tekuri/jsonschema", "github.com/rogpeppe/go-internal", "github.com/johannesboyne/gofakes3", "go.opentelemetry.io/", "github.com/zitadel/"}
+	"github.com/makiuchi-d/gozxing", "github.com/santhosh-tekuri/jsonschema", "github.com/rogpeppe/go-internal", "github.com/johannesboyne/gofakes3", "go.opentelemetry.io/", "github.com/zitadel/", "github.com/google/go-containerregistry", "golang.org/x/crypto/x509roots"}
 
 // What trains and predicts is what devices run: GoMLX's Go backend is for tests to compare with.
 func TestCommandsLinkOneEngine(t *testing.T) {

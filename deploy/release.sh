@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds what is released: starling and starling-edge for six targets, what each is made of
-# (CycloneDX), and the checksums of all of it.
+# (CycloneDX), an OCI image of starling for those of Linux, and the checksums of all of it.
 #
 #   sh deploy/release.sh VERSION FOLDER     TARGETS="linux/amd64 ..." for fewer
 #
@@ -33,6 +33,7 @@ for target in ${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windo
   build lab ./cmd/starling starling "$target"
   build . ./cmd/starling-edge starling-edge "$target"
 done
+case " ${TARGETS:-linux/} " in *" linux/"*) GOFLAGS= "$GO" run -C lab ./image/pack "$version" "$out" ;; esac
 cd "$out"
 rm -f SHA256SUMS
 for file in starling*; do

@@ -41,7 +41,9 @@ var built = sync.OnceValues(func() (string, error) {
 	binary := filepath.Join(dir, "starling")
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return binary, nil
@@ -61,7 +63,12 @@ func build(t *testing.T) string {
 
 func start(t *testing.T, binary string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, cmd: exec.Command(binary, args...), lines: make(chan string, 4096)}
+	return begin(t, exec.Command(binary, args...))
+}
+
+func begin(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, cmd: cmd, lines: make(chan string, 4096)}
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
