@@ -68,7 +68,7 @@ func system() ([]entry, error) {
 			continue // a file cannot say that it is trusted for some of what it signs
 		}
 		if err := pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}); err != nil {
-			return nil, err
+			return nil, wrapped(err)
 		}
 	}
 	dir := func(name string, mode fs.FileMode, owner int) entry {
@@ -120,17 +120,26 @@ func layer(entries []entry) (v1.Layer, error) {
 			h.Mode |= 0o1000
 		}
 		if err := w.WriteHeader(h); err != nil {
-			return nil, err
+			return nil, wrapped(err)
 		}
 		if _, err := w.Write(content); err != nil {
-			return nil, err
+			return nil, wrapped(err)
 		}
 	}
 	if err := w.Close(); err != nil {
-		return nil, err
+		return nil, wrapped(err)
 	}
-	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil },
+	l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil },
 		tarball.WithMediaType(types.OCILayer))
+	return l, wrapped(err)
+}
+
+// wrapped says where an error of another's comes from.
+func wrapped(err error) error {
+	if err != nil {
+		return fmt.Errorf("image: %w", err)
+	}
+	return nil
 }
 
 // Index is the image of a version, for each program's architecture.
@@ -151,12 +160,12 @@ func Index(version string, programs []Program) (v1.ImageIndex, error) {
 		}
 		img, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), below, above)
 		if err != nil {
-			return nil, err
+			return nil, wrapped(err)
 		}
 		platform := v1.Platform{OS: "linux", Architecture: p.Arch}
 		file, err := img.ConfigFile()
 		if err != nil {
-			return nil, err
+			return nil, wrapped(err)
 		}
 		file = file.DeepCopy()
 		file.OS, file.Architecture, file.Created = platform.OS, platform.Architecture, v1.Time{Time: time.Unix(0, 0).UTC()}
@@ -169,7 +178,7 @@ func Index(version string, programs []Program) (v1.ImageIndex, error) {
 			},
 		}
 		if img, err = mutate.ConfigFile(img, file); err != nil {
-			return nil, err
+			return nil, wrapped(err)
 		}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &platform}})
 	}
@@ -186,12 +195,12 @@ func Write(index v1.ImageIndex, version, file string) (digest v1.Hash, err error
 	defer os.RemoveAll(dir)
 	at, err := layout.Write(dir, empty.Index)
 	if err != nil {
-		return digest, err
+		return digest, wrapped(err)
 	}
 	name := Name + ":" + version
 	if err := at.AppendIndex(index, layout.WithAnnotations(map[string]string{
 		"org.opencontainers.image.ref.name": name, "io.containerd.image.name": name})); err != nil {
-		return digest, err
+		return digest, wrapped(err)
 	}
 	var entries []entry
 	err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
@@ -212,7 +221,7 @@ func Write(index v1.ImageIndex, version, file string) (digest v1.Hash, err error
 	}
 	content, err := packed.Uncompressed()
 	if err != nil {
-		return digest, err
+		return digest, wrapped(err)
 	}
 	defer content.Close()
 	out, err := os.Create(file)
@@ -225,5 +234,6 @@ func Write(index v1.ImageIndex, version, file string) (digest v1.Hash, err error
 	if err := out.Close(); err != nil {
 		return digest, err
 	}
-	return index.Digest()
+	digest, err = index.Digest()
+	return digest, wrapped(err)
 }
