@@ -299,7 +299,7 @@ func TestTheEdgeLinksNoServer(t *testing.T) {
 
 // onlyLaboratory are modules that the laboratory draws, queues, generates and reads back with.
 var onlyLaboratory = []string{"github.com/nats-io/nats-server", "github.com/nats-io/jwt", "gonum.org/v1/plot", "codeberg.org/", "git.sr.ht/", "github.com/mmcloughlin/avo",
-	"github.com/makiuchi-d/gozxing", "github.com/santhosh-tekuri/jsonschema", "github.com/rogpeppe/go-internal", "github.com/johannesboyne/gofakes3", "go.opentelemetry.io/", "github.com/zitadel/", "github.com/google/go-containerregistry", "golang.org/x/crypto/x509roots"}
+	"github.com/makiuchi-d/gozxing", "github.com/santhosh-tekuri/jsonschema", "github.com/rogpeppe/go-internal", "github.com/johannesboyne/gofakes3", "go.opentelemetry.io/", "github.com/zitadel/", "github.com/google/go-containerregistry", "golang.org/x/crypto/x509roots", "k8s.io/api", "sigs.k8s.io/"}
 
 // What trains and predicts is what devices run: GoMLX's Go backend is for tests to compare with.
 func TestCommandsLinkOneEngine(t *testing.T) {
