@@ -20,7 +20,7 @@ func TestClasses(t *testing.T) {
 		{T5Shared, []int{50, 8}, KindDelta, ClassEmbeddings},
 		{T5Head, []int{50, 8}, KindDelta, ClassEmbeddings},
 		{T5BoxX, []int{10, 8}, KindDelta, ClassEmbeddings},
-		{T5PatchMatcher + ".weight", []int{8, 30}, KindDelta, ClassEmbeddings},
+		{T5PageMatcher + ".weight", []int{8, 30}, KindDelta, ClassEmbeddings},
 		{T5BoxMatcher + ".weight", []int{8, 8}, KindDelta, ClassEmbeddings},
 		{T5EncoderBias, []int{32, 4}, KindDelta, ClassMatrices},
 		{T5EncoderNorm, []int{8}, KindDelta, ClassNorms},

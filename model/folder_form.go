@@ -30,9 +30,9 @@ func (c Config) folder() folderForm {
 		return folderForm{vocabulary: bytePairFile}
 	case "t5":
 		form := folderForm{keys: Config.t5Config, old: Config.sentencePieceTokenizer}
-		if c.T5.Visual.On() {
+		if page, looks := c.T5.Page(); looks {
 			form.reads = (*Config).readPagePreprocessor
-			form.prepares = func(c Config) map[string]any { return c.T5.Visual.preprocessor() }
+			form.prepares = func(Config) map[string]any { return page.preprocessor() }
 		}
 		return form
 	case "vit":

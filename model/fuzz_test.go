@@ -61,6 +61,7 @@ func FuzzParseConfig(f *testing.F) {
 		`{"model_type":"distilbert","dim":8,"n_layers":1,"n_heads":2,"hidden_dim":16,"vocab_size":9,"max_position_embeddings":4}`,
 		`{"model_type":"t5","d_model":8,"d_kv":4,"d_ff":16,"num_layers":1,"num_heads":2,"vocab_size":9}`,
 		`{"model_type":"t5","d_model":8,"d_kv":4,"d_ff":16,"num_layers":1,"num_heads":2,"vocab_size":9,"visual_config":{"image_size":32,"use_relative_position_bias":true}}`,
+		`{"model_type":"t5","d_model":8,"d_kv":4,"d_ff":16,"num_layers":1,"num_heads":2,"vocab_size":9,"max_2d_position_embeddings":9,"linear_boxes":true,"patch_config":{"image_size":32,"overlap":true}}`,
 		`{"model_type":"vit","hidden_size":8,"image_size":32,"patch_size":16,"num_channels":3,"num_hidden_layers":1,"num_attention_heads":2,"intermediate_size":8}`,
 	} {
 		f.Add([]byte(text))

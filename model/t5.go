@@ -11,8 +11,9 @@ import (
 //
 // With Boxes it reads where each token stands (VT5, Tito et al. 2023): to the
 // embedding of a token is added a map of LayerNorm(x[left] + y[top] + x[right] +
-// y[bottom]). With Visual the encoder reads the states that a frozen encoder has of the
-// page's picture behind the tokens, through a map; with Patch Patches patches of it.
+// y[bottom]), or with LinearBoxes a map of the four as parts of the page. With Visual the
+// encoder reads the states that a frozen encoder has of the page's picture behind the
+// tokens, through a map; with Patched the picture's patches themselves.
 type T5 struct {
 	DecoderLayers int  `json:"num_decoder_layers"`
 	KeySize       int  `json:"d_kv"` // columns of one head's keys; the heads' need not make hidden_size
@@ -24,13 +25,12 @@ type T5 struct {
 	Start         int  `json:"decoder_start_token_id"`
 	End           int  `json:"eos_token_id"`
 
-	Boxes int `json:"max_2d_position_embeddings,omitempty"` // coordinates are 0..Boxes-1; 0: none are read
-	Patch int `json:"patch_values,omitempty"`               // values of one patch; 0: none are read
+	Boxes       int  `json:"max_2d_position_embeddings,omitempty"` // coordinates are 0..Boxes-1; 0: none are read
+	LinearBoxes bool `json:"linear_boxes,omitempty"`
 
-	Patches int `json:"patches,omitempty"` // of a document; 0 where none are read
-
-	// Visual, in their place, encodes the page's picture; its states are what is mapped.
-	Visual Visual `json:"visual_config,omitzero"`
+	// How the page's picture is read, one of them at most.
+	Visual  Visual  `json:"visual_config,omitzero"`
+	Patched Patched `json:"patch_config,omitzero"`
 }
 
 // Limits of a T5.
@@ -38,7 +38,6 @@ const (
 	maxBuckets  = 1 << 10
 	maxDistance = 1 << 16
 	maxBoxes    = 1 << 12
-	maxPatch    = 1 << 14
 	maxPatches  = 1 << 12
 )
 
@@ -56,7 +55,7 @@ var t5Architecture = architecture{
 	validate: validateT5,
 	parse:    parseT5,
 	tied:     &tied{T5Shared, T5Head, func(c *Config) *bool { return &c.T5.OwnHead }},
-	standard: func(c Config) bool { return c.T5.Boxes == 0 && c.T5.Patch == 0 && !c.T5.Visual.On() },
+	standard: func(c Config) bool { return c.T5.Boxes == 0 && !c.T5.Visual.On() },
 	entrance: t5Entrance,
 	depth: func(c Config) (layers, attentions int) {
 		return c.NumHiddenLayers + c.T5.DecoderLayers, c.NumHiddenLayers + 2*c.T5.DecoderLayers
@@ -65,18 +64,19 @@ var t5Architecture = architecture{
 
 // Names of a T5's tensors.
 const (
-	T5Shared       = "shared.weight" // token embeddings
-	T5Head         = "lm_head.weight"
-	T5EncoderNorm  = "encoder.final_layer_norm.weight"
-	T5DecoderNorm  = "decoder.final_layer_norm.weight"
-	T5EncoderBias  = "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight" // [buckets, heads]
-	T5DecoderBias  = "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
-	T5BoxX         = "spatial_embedding.x_position_embeddings.weight"
-	T5BoxY         = "spatial_embedding.y_position_embeddings.weight"
-	T5BoxNorm      = "spatial_embedding.LayerNorm"
-	T5BoxMatcher   = "spatial_embedding.spatial_emb_matcher"
-	T5PatchMatcher = "visual_embedding.visual_emb_matcher"
-	T5Visual       = "visual_embedding.image_model." // before the names of an encoder of images
+	T5Shared      = "shared.weight" // token embeddings
+	T5Head        = "lm_head.weight"
+	T5EncoderNorm = "encoder.final_layer_norm.weight"
+	T5DecoderNorm = "decoder.final_layer_norm.weight"
+	T5EncoderBias = "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight" // [buckets, heads]
+	T5DecoderBias = "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+	T5BoxX        = "spatial_embedding.x_position_embeddings.weight"
+	T5BoxY        = "spatial_embedding.y_position_embeddings.weight"
+	T5BoxNorm     = "spatial_embedding.LayerNorm"
+	T5BoxMatcher  = "spatial_embedding.spatial_emb_matcher"
+	T5PageMatcher = "visual_embedding.visual_emb_matcher"
+	T5Visual      = "visual_embedding.image_model."     // before the names of an encoder of images
+	T5PatchMap    = "visual_embedding.patch_embed.proj" // as a masked autoencoder's (He et al. 2022), with a place before
 )
 
 // T5Block names the modules of one block: of a decoder with attention to the encoder,
@@ -137,21 +137,28 @@ func t5Tensors(c Config) []TensorSpec {
 	specs := []TensorSpec{{T5Shared, []int{c.VocabSize, h}}}
 	add := func(name string, shape ...int) { specs = append(specs, TensorSpec{name, shape}) }
 	if n := c.T5.Boxes; n > 0 {
-		add(T5BoxX, n, h)
-		add(T5BoxY, n, h)
-		add(T5BoxNorm+".weight", h)
-		add(T5BoxNorm+".bias", h)
-		add(T5BoxMatcher+".weight", h, h)
+		in := h
+		if c.T5.LinearBoxes {
+			in = 4
+		} else {
+			add(T5BoxX, n, h)
+			add(T5BoxY, n, h)
+			add(T5BoxNorm+".weight", h)
+			add(T5BoxNorm+".bias", h)
+		}
+		add(T5BoxMatcher+".weight", h, in)
 		add(T5BoxMatcher+".bias", h)
 	}
 	if c.T5.Visual.On() {
 		for _, t := range vitTensors(c.T5.Visual.Config()) {
 			add(T5Visual+t.Name, t.Shape...)
 		}
+		add(T5PageMatcher+".weight", h, c.T5.Visual.HiddenSize)
+		add(T5PageMatcher+".bias", h)
 	}
-	if states, p := c.T5.Behind(); states > 0 {
-		add(T5PatchMatcher+".weight", h, p)
-		add(T5PatchMatcher+".bias", h)
+	if p := c.T5.Patched; p.On() {
+		add(T5PatchMap+".weight", h, p.Channels, p.PatchSize.Height, p.PatchSize.Width)
+		add(T5PatchMap+".bias", h)
 	}
 	maps := t5Linears(c)
 	c.t5Blocks(func(decoder bool, l int, b T5Block) {
@@ -203,8 +210,6 @@ func validateT5(c Config) error {
 		{"eos_token_id", t.End, 0, c.VocabSize - 1},
 		{"decoder_start_token_id", t.Start, 0, c.VocabSize - 1},
 		{"max_2d_position_embeddings", t.Boxes, 0, maxBoxes},
-		{"patch_values", t.Patch, 0, maxPatch},
-		{"patches", t.Patches, min(1, t.Patch), min(1, t.Patch) * maxPatches},
 		// What a config of another family would set has no meaning here.
 		{"max_position_embeddings", c.MaxPositions, 0, 0},
 		{"type_vocab_size", c.TypeVocabSize, 0, 0},
@@ -222,10 +227,14 @@ func validateT5(c Config) error {
 		return bad("relative_attention_max_distance is %d, want %d..%d", t.MaxDistance, t.Buckets/2+1, maxDistance)
 	case c.Pooling != "":
 		return bad("pooling is %q, but a t5 pools nothing", c.Pooling)
-	case t.Visual.On() && t.Patch > 0:
-		return bad("patch_values is %d, but visual_config says what reads the page", t.Patch)
+	case t.LinearBoxes && t.Boxes < 2:
+		return bad("linear_boxes is true and max_2d_position_embeddings %d, want 2 or more", t.Boxes)
+	case t.Visual.On() && t.Patched.On():
+		return bad("both visual_config and patch_config say what reads the page, want one")
 	case t.Visual.On() && t.Visual.check() != nil:
 		return t.Visual.check()
+	case t.Patched.On() && t.Patched.check(t.Boxes) != nil:
+		return t.Patched.check(t.Boxes)
 	case !(c.LayerNormEps > 0 && c.LayerNormEps < 1):
 		return bad("layer_norm_epsilon is %v, want within (0, 1)", c.LayerNormEps)
 	}
@@ -268,12 +277,15 @@ func parseT5(_ string, keys map[string]json.RawMessage) (Config, error) {
 		Buckets  int             `json:"relative_attention_num_buckets"`
 		Distance int             `json:"relative_attention_max_distance"`
 		Boxes    int             `json:"max_2d_position_embeddings"`
-		Patch    int             `json:"patch_values"`
-		Patches  int             `json:"patches"`
-	}{512, 6, 8, 2048, 32128, nil, 1e-6, "relu", nil, nil, nil, nil, nil, 64, 32, 128, 0, 0, 0} // T5Config's defaults
+		Linear   bool            `json:"linear_boxes"`
+	}{512, 6, 8, 2048, 32128, nil, 1e-6, "relu", nil, nil, nil, nil, nil, 64, 32, 128, 0, false} // T5Config's defaults
 	visual, err := parseVisual(keys)
 	if err != nil {
 		return Config{}, err
+	}
+	patched, err := parsePatched(keys["patch_config"])
+	if err != nil {
+		return fail(err)
 	}
 	data, err := json.Marshal(keys)
 	if err == nil {
@@ -291,7 +303,7 @@ func parseT5(_ string, keys map[string]json.RawMessage) (Config, error) {
 	c = Config{ModelType: "t5", VocabSize: theirs.Vocab, HiddenSize: theirs.Width, NumHiddenLayers: theirs.Layers,
 		NumAttentionHeads: theirs.Heads, IntermediateSize: theirs.Wide, LayerNormEps: theirs.Eps, PadTokenID: or(theirs.Pad, 0),
 		T5: T5{DecoderLayers: or(theirs.Decoder, theirs.Layers), KeySize: theirs.KeySize, Buckets: theirs.Buckets,
-			MaxDistance: theirs.Distance, Boxes: theirs.Boxes, Patch: theirs.Patch, Patches: theirs.Patches, Visual: visual, Scaled: true}}
+			MaxDistance: theirs.Distance, Boxes: theirs.Boxes, LinearBoxes: theirs.Linear, Visual: visual, Patched: patched, Scaled: true}}
 	c.T5.Start = or(theirs.Start, c.PadTokenID)
 	if c.T5.End, err = endToken(theirs.End); err != nil {
 		return fail(err)
@@ -375,8 +387,11 @@ func (c Config) t5Config() map[string]any {
 	if t.Boxes > 0 {
 		out["max_2d_position_embeddings"] = t.Boxes
 	}
-	if t.Patch > 0 {
-		out["patch_values"], out["patches"] = t.Patch, t.Patches
+	if t.LinearBoxes {
+		out["linear_boxes"] = true
+	}
+	if t.Patched.On() {
+		out["patch_config"] = t.Patched.keys()
 	}
 	if t.Visual.On() {
 		out["visual_config"] = t.Visual.beitConfig()

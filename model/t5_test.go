@@ -60,8 +60,7 @@ func TestT5RefusesByName(t *testing.T) {
 		"decoder_start_token_id":          func(c *Config) { c.T5.Start = -1 },
 		"feed_forward_proj":               func(c *Config) { c.HiddenAct = "mish" },
 		"max_2d_position_embeddings":      func(c *Config) { c.T5.Boxes = 1 << 20 },
-		"patch_values":                    func(c *Config) { c.T5.Patch = -1 },
-		"patches":                         func(c *Config) { c.T5.Patches = 3 },
+		"linear_boxes":                    func(c *Config) { c.T5.LinearBoxes = true },
 		"pooling":                         func(c *Config) { c.Pooling = PoolHF },
 		"layer_norm_epsilon":              func(c *Config) { c.LayerNormEps = 0 },
 	} {
@@ -139,7 +138,11 @@ func TestT5FoldersComeBack(t *testing.T) {
 		"untied":   func(c *Config) { c.T5.OwnHead, c.T5.Scaled = true, false },
 		"unscaled": func(c *Config) { c.T5.Scaled = false },
 		"gated":    func(c *Config) { c.T5.Gated, c.HiddenAct = true, "gelu_new" },
-		"boxes":    func(c *Config) { c.T5.Boxes, c.T5.Patch, c.T5.Patches = 11, 4, 2 },
+		"boxes":    func(c *Config) { c.T5.Boxes = 11 },
+		"patches":  func(c *Config) { *c = withPatches(nil) },
+		"overlap": func(c *Config) {
+			*c = withPatches(func(p *Patched) { p.Overlap, p.Unplaced, p.First, p.Channels, p.Mean = true, true, true, 1, [3]float64{0.25, 0.25, 0.25} })
+		},
 	} {
 		c := tinyT5(f)
 		state := uint64(5)

@@ -68,20 +68,23 @@ func (v Visual) Config() Config {
 		IntermediateSize: v.IntermediateSize, LayerNormEps: v.LayerNormEps, HiddenAct: v.HiddenAct, Pooling: PoolHF, ViT: v.ViT}
 }
 
-// Seen is how many patches of a page's picture the base reads, and of how many values.
-func (t T5) Seen() (patches, values int) {
+// Page says how a page's picture becomes the patches that the base reads, if it reads any.
+func (t T5) Page() (v ViT, looks bool) {
 	if t.Visual.On() {
-		return t.Visual.Patches(), t.Visual.PatchValues()
+		return t.Visual.ViT, true
 	}
-	return t.Patches, t.Patch
+	return t.Patched.ViT, t.Patched.On()
 }
 
-// Behind is how many states of the page stand behind the tokens, and of how many columns they are mapped.
-func (t T5) Behind() (states, columns int) {
+// PageStates is how many states of the page the base has beside the tokens'.
+func (t T5) PageStates() int {
 	if t.Visual.On() {
-		return 1 + t.Visual.Patches(), t.Visual.HiddenSize
+		return 1 + t.Visual.Patches()
 	}
-	return t.Patches, t.Patch
+	if t.Patched.On() {
+		return t.Patched.Patches()
+	}
+	return 0
 }
 
 // Frozen says whether a tensor is of the page's encoder, which no method trains.
@@ -189,7 +192,11 @@ func (v Visual) beitConfig() map[string]any {
 
 // readPagePreprocessor takes over what a folder says of a page's pixels.
 func (c *Config) readPagePreprocessor(fsys fs.FS) error {
-	if err := c.T5.Visual.readPreprocessor(fsys); err != nil {
+	v := &c.T5.Visual.ViT
+	if c.T5.Patched.On() {
+		v = &c.T5.Patched.ViT
+	}
+	if err := v.readPreprocessor(fsys); err != nil {
 		return err
 	}
 	return c.Validate()

@@ -19,6 +19,18 @@ func withPage(f func(*Visual)) Config {
 	})
 }
 
+// withPatches is a small T5 with linear boxes that reads a page's patches themselves, changed by f.
+func withPatches(f func(*Patched)) Config {
+	return tinyT5(func(c *Config) {
+		c.T5.Boxes, c.T5.LinearBoxes = 11, true
+		c.T5.Patched = Patched{ViT: withPage(nil).T5.Visual.ViT}
+		c.T5.Patched.BEiT = BEiT{}
+		if f != nil {
+			f(&c.T5.Patched)
+		}
+	})
+}
+
 // The published VT5 says of its encoder only which it is: DiT-base, a BEiT of 85,806,336 values without its pooler. What is
 // trained of it beside LoRA, and of the whole model, leaves the encoder out.
 func TestPublishedVT5(t *testing.T) {
@@ -37,8 +49,8 @@ func TestPublishedVT5(t *testing.T) {
 	if page != 85_806_336 || all != page+t5+spatial+matcher {
 		t.Errorf("the page's encoder has %d values of %d", page, all)
 	}
-	if states, columns := c.T5.Behind(); states != 197 || columns != 768 {
-		t.Errorf("%d states of %d behind the tokens, want 196+1 of 768", states, columns)
+	if states := c.T5.PageStates(); states != 197 {
+		t.Errorf("%d states behind the tokens, want 196+1", states)
 	}
 	l, err := NewLayout(c, Method{RMax: 1, Alpha: 1, Kind: MethodFull, Task: TaskAnswer}, 0)
 	if err != nil || l.Size(0) != all-page {
@@ -82,10 +94,21 @@ func TestVisualRefusesByName(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	both := withPage(nil)
-	both.T5.Patch, both.T5.Patches = 4, 2
-	if err := both.Validate(); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "patch_values") {
-		t.Errorf("two ways to see a page: %v", err)
+	for name, f := range map[string]func(*Config){
+		"both visual_config and": func(c *Config) { c.T5.Visual = withPage(nil).T5.Visual },
+		"image_size":             func(c *Config) { c.T5.Patched.ImageSize = Square(9) },
+		"patch_size":             func(c *Config) { c.T5.Patched.PatchSize = Square(0) },
+		"patches":                func(c *Config) { c.T5.Patched.ImageSize, c.T5.Patched.PatchSize = Square(64), Square(1) },
+		"num_channels":           func(c *Config) { c.T5.Patched.Channels = 2 },
+		"image_std":              func(c *Config) { c.T5.Patched.Std[1] = 0 },
+		"without attention":      func(c *Config) { c.T5.Patched.BEiT.Scaled = true },
+		"boxes say which patch":  func(c *Config) { c.T5.Boxes, c.T5.LinearBoxes = 0, false },
+	} {
+		c := withPatches(nil)
+		f(&c)
+		if err := c.Validate(); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "patch_config") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	vit := NewViT(8, 1, 8, 4, 3)
 	vit.ViT.BEiT.Scaled = true
@@ -95,6 +118,7 @@ func TestVisualRefusesByName(t *testing.T) {
 	for name, js := range map[string]string{
 		"model_type":           `{"model_type":"t5","visual_config":{"model_type":"swin"}}`,
 		"visual_config":        `{"model_type":"t5","visual_config":{"hidden_size":"wide"}}`,
+		"patch_config":         `{"model_type":"t5","patch_config":{"image_size":"wide"}}`,
 		"both true":            `{"model_type":"t5","visual_config":{"use_relative_position_bias":true,"use_shared_relative_position_bias":true}}`,
 		"visual_module_config": `{"model_type":"t5","visual_module_config":7}`,
 		"dit-base":             `{"model_type":"t5","visual_module_config":{"model":"dit","model_weights":"microsoft/dit-large"}}`,

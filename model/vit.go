@@ -145,10 +145,6 @@ func checkViT(c Config) error {
 		{"num_hidden_layers", c.NumHiddenLayers, 1, maxLayers},
 		{"num_attention_heads", c.NumAttentionHeads, 1, maxHidden},
 		{"intermediate_size", c.IntermediateSize, 1, 8 * maxHidden},
-		{"image_size", v.ImageSize.Height, 1, 1 << 12},
-		{"image_size", v.ImageSize.Width, 1, 1 << 12},
-		{"patch_size", v.PatchSize.Height, 1, v.ImageSize.Height},
-		{"patch_size", v.PatchSize.Width, 1, v.ImageSize.Width},
 		{"vocab_size", c.VocabSize, 0, 0}, // of texts
 		{"max_position_embeddings", c.MaxPositions, 0, 0},
 		{"type_vocab_size", c.TypeVocabSize, 0, 0},
@@ -161,21 +157,44 @@ func checkViT(c Config) error {
 	switch {
 	case c.HiddenSize%c.NumAttentionHeads != 0:
 		return bad("hidden_size %d is not a multiple of num_attention_heads %d", c.HiddenSize, c.NumAttentionHeads)
-	case v.ImageSize.Height%v.PatchSize.Height != 0 || v.ImageSize.Width%v.PatchSize.Width != 0 || v.Patches() >= maxPositions:
-		return bad("image_size %v and patch_size %v: want whole patches, fewer than %d", v.ImageSize, v.PatchSize, maxPositions)
-	case v.Channels != 1 && v.Channels != 3:
-		return bad("num_channels is %d, want 1 or 3", v.Channels)
 	case c.Pooling != PoolHF:
 		return bad("pooling is %q, but a vit's head reads its first state", c.Pooling)
 	case !(c.LayerNormEps > 0 && c.LayerNormEps < 1):
 		return bad("layer_norm_eps is %v, want within (0, 1)", c.LayerNormEps)
+	}
+	if err := v.check(maxPositions); err != nil {
+		return err
+	}
+	return c.checkActivation("hidden_act")
+}
+
+// check checks what an image is cut into: fewer patches than a limit.
+func (v ViT) check(limit int) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
+	}
+	for _, f := range []inRange{
+		{"image_size", v.ImageSize.Height, 1, 1 << 12},
+		{"image_size", v.ImageSize.Width, 1, 1 << 12},
+		{"patch_size", v.PatchSize.Height, 1, v.ImageSize.Height},
+		{"patch_size", v.PatchSize.Width, 1, v.ImageSize.Width},
+	} {
+		if f.value < f.min || f.value > f.max {
+			return bad("%s is %d, want %d..%d", f.name, f.value, f.min, f.max)
+		}
+	}
+	switch {
+	case v.ImageSize.Height%v.PatchSize.Height != 0 || v.ImageSize.Width%v.PatchSize.Width != 0 || v.Patches() >= limit:
+		return bad("image_size %v and patch_size %v: want whole patches, fewer than %d", v.ImageSize, v.PatchSize, limit)
+	case v.Channels != 1 && v.Channels != 3:
+		return bad("num_channels is %d, want 1 or 3", v.Channels)
 	}
 	for i := range 3 {
 		if m, s := v.Mean[i], v.Std[i]; !(math.Abs(m) <= 1e3) || !(s >= 1e-6 && s <= 1e3) {
 			return bad("image_mean and image_std are %v and %v, want numbers and positive ones", v.Mean, v.Std)
 		}
 	}
-	return c.checkActivation("hidden_act")
+	return nil
 }
 
 // NewViT is a configuration as Starling makes it for images of one or three channels:

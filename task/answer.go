@@ -35,8 +35,8 @@ func answerColumns(l *model.Layout, sequence int) []Column {
 	if c.T5.Boxes > 0 {
 		columns = append(columns, Column{Name: Boxes, Type: I32, Shape: []int{sequence, 4}, Limit: c.T5.Boxes})
 	}
-	if patches, values := c.T5.Seen(); patches > 0 {
-		columns = append(columns, Column{Name: Patches, Type: F32, Shape: []int{patches, values}})
+	if page, looks := c.T5.Page(); looks {
+		columns = append(columns, Column{Name: Patches, Type: F32, Shape: []int{page.Patches(), page.PatchValues()}})
 	}
 	return append(columns,
 		Column{Name: DecoderTokens, Type: I32, Shape: []int{t}, Limit: c.VocabSize},
@@ -66,8 +66,7 @@ func (a *answer) Encode(e *dataset.Example, b Batch, row int) error {
 	return a.Read(e, b, row)
 }
 
-// Read writes the example's question, words and page. A page without a picture is a
-// blank one, unless the base has an encoder of pages.
+// Read writes the example's question, words and page.
 func (a *answer) Read(e *dataset.Example, b Batch, row int) error {
 	ids, boxes, err := a.read(e)
 	if err != nil {
@@ -174,27 +173,16 @@ func (a *answer) target(b Batch, row int, out []int32) {
 }
 
 func (a *answer) pixels(e *dataset.Example, b Batch, row int) error {
-	patches, seen := b.Column(Patches)
-	if !seen {
+	page, looks := a.config.T5.Page()
+	if !looks {
 		return nil
 	}
+	if e.Image == nil {
+		return errors.New(`a document has no "image", the picture of its page, which the base reads`)
+	}
+	patches, _ := b.Column(Patches)
 	n := patches.Size()
-	if page := a.config.T5.Visual; page.On() {
-		if e.Image == nil {
-			return errors.New(`a document has no "image", the picture of its page, which the base reads`)
-		}
-		return Pixels(e.Image, page.ViT, patches.F32[row*n:(row+1)*n])
-	}
-	if len(e.Pixels) == 0 {
-		clear(patches.F32[row*n : (row+1)*n])
-		return nil
-	}
-	if len(e.Pixels) != n {
-		return fmt.Errorf("task: an example has %d values of its page's patches, the base reads %d patches of %d",
-			len(e.Pixels), a.config.T5.Patches, a.config.T5.Patch)
-	}
-	copy(patches.F32[row*n:], e.Pixels)
-	return nil
+	return Pixels(e.Image, page, patches.F32[row*n:(row+1)*n])
 }
 
 // scaled brings a box to the rows that the base has: 0..1000 as they are where it has

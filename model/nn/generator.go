@@ -80,8 +80,7 @@ func NewGenerator(layout *model.Layout, base *model.Base, seq int, be compute.Ba
 
 // places is the number of states that the decoder attends to.
 func (g *Generator) places() int {
-	page, _ := g.layout.Config.T5.Behind()
-	return g.seq + page
+	return g.seq + g.layout.Config.T5.PageStates()
 }
 
 // begin adds what an adapter changes to a graph, as parameters that the host writes.

@@ -169,9 +169,8 @@ func (s WriterSpec) initial(t model.TensorSpec, n int) []float32 {
 		std = 1 / math.Sqrt(float64(c.InnerSize()))
 	case strings.HasSuffix(t.Name, ".wo.weight"):
 		std = 1 / math.Sqrt(float64(c.IntermediateSize))
-	case t.Name == model.T5PatchMatcher+".weight":
-		_, columns := c.T5.Behind()
-		std = 1 / math.Sqrt(float64(columns))
+	case t.Name == model.T5PatchMap+".weight", t.Name == model.T5PageMatcher+".weight", t.Name == model.T5BoxMatcher+".weight":
+		std = 1 / math.Sqrt(float64(model.Elements(t.Shape[1:])))
 	}
 	rng := rand.New(rand.NewPCG(s.Seed^0x7435, uint64(n)))
 	v := make([]float32, model.Elements(t.Shape))

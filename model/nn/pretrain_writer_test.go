@@ -16,7 +16,8 @@ import (
 
 func tinyWriterSpec() WriterSpec {
 	c := model.Config{ModelType: "t5", VocabSize: 20, HiddenSize: 16, NumHiddenLayers: 1, NumAttentionHeads: 2, IntermediateSize: 32,
-		LayerNormEps: 1e-6, HiddenAct: "relu", T5: model.T5{DecoderLayers: 1, KeySize: 8, Buckets: 8, MaxDistance: 16, Scaled: true, End: 1, Boxes: 11, Patch: 2, Patches: 3}}
+		LayerNormEps: 1e-6, HiddenAct: "relu", T5: model.T5{DecoderLayers: 1, KeySize: 8, Buckets: 8, MaxDistance: 16, Scaled: true, End: 1, Boxes: 11, LinearBoxes: true,
+			Patched: model.Patched{ViT: model.ViT{ImageSize: model.Square(6), PatchSize: model.Square(2), Channels: 1, Std: [3]float64{1, 1, 1}}}}}
 	return WriterSpec{Config: c, Batch: 8, Sequence: 6, Answer: 3, Steps: 60, LearningRate: 0.01, Seed: 3, Source: "a test"}
 }
 

@@ -28,7 +28,7 @@ type t5 struct {
 type source struct{ tokens, boxes, patches *graph.Node }
 
 // memory is what a decoder attends to: states [B*S, hidden] and bias [B,S], which
-// masks padding. S counts the page's states behind the tokens.
+// masks padding. S counts the page's states beside the tokens.
 type memory struct{ states, bias *graph.Node }
 
 // dense is a linear map without a bias, and the low-rank update of it that the graph
@@ -62,12 +62,14 @@ func (e t5) encode(in source) memory {
 	}
 	pad := graph.Equal(in.tokens, graph.BroadcastToDims(graph.Const(x.Graph(), int32(e.cfg.PadTokenID)), b, s))
 	bias := graph.MulScalar(graph.ConvertDType(pad, dtypes.Float32), maskedScore)
-	if p, columns := e.cfg.T5.Behind(); p > 0 {
-		v := in.patches
-		if page := e.cfg.T5.Visual; page.On() {
-			v = encoder{cfg: page.Config(), params: e.params, elementary: e.elementary}.pageStates(v)
-		}
-		v = e.affine(graph.Reshape(v, b*p, columns), model.T5PatchMatcher, h)
+	if page := e.cfg.T5.Patched; page.On() {
+		x, bias = e.readPatches(x, bias, in.boxes, in.patches)
+		s += page.Patches()
+	}
+	if page := e.cfg.T5.Visual; page.On() {
+		p := e.cfg.T5.PageStates()
+		v := encoder{cfg: page.Config(), params: e.params, elementary: e.elementary}.pageStates(in.patches)
+		v = e.affine(v, model.T5PageMatcher, h)
 		x = graph.Concatenate([]*graph.Node{graph.Reshape(x, b, s, h), graph.Reshape(v, b, p, h)}, 1)
 		bias = graph.Concatenate([]*graph.Node{bias, graph.BroadcastToDims(graph.Const(x.Graph(), float32(0)), b, p)}, 1)
 		s += p
@@ -89,6 +91,9 @@ func (e t5) encode(in source) memory {
 // places are the embeddings of boxes int32 [n,4]: [n, hidden].
 func (e t5) places(boxes *graph.Node) *graph.Node {
 	n, h := boxes.Shape().Dimensions[0], e.cfg.HiddenSize
+	if side := e.cfg.T5.Boxes - 1; e.cfg.T5.LinearBoxes {
+		return e.affine(graph.DivScalar(graph.ConvertDType(boxes, dtypes.Float32), side), model.T5BoxMatcher, h)
+	}
 	var sum *graph.Node
 	for i, table := range []string{model.T5BoxX, model.T5BoxY, model.T5BoxX, model.T5BoxY} {
 		at := graph.Slice(boxes, graph.AxisRange(), graph.AxisRange(i, i+1))

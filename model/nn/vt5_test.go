@@ -28,10 +28,7 @@ type vt5Golden struct {
 	base *model.Base
 }
 
-// vt5Also are the modules that are trained whole beside LoRA.
-const vt5Also = "x_position_embeddings,y_position_embeddings,spatial_embedding.LayerNorm,spatial_emb_matcher,visual_emb_matcher"
-
-var vt5Models = []string{"dit", "each", "shared"}
+var vt5Models = []string{"dit", "each", "shared", "patches", "overlap"}
 
 func readVT5(t *testing.T, name string) (g vt5Golden) {
 	t.Helper()
@@ -51,7 +48,11 @@ func readVT5(t *testing.T, name string) (g vt5Golden) {
 
 // spec is a step of LoRA and of what is trained whole.
 func (g vt5Golden) spec() StepSpec {
-	m := model.Method{RMax: 2, Alpha: 3, Task: model.TaskAnswer, Answer: len(g.Decoder[0]), Also: vt5Also}
+	also := "x_position_embeddings,y_position_embeddings,spatial_embedding.LayerNorm,spatial_emb_matcher,visual_emb_matcher"
+	if g.base.Config.T5.Patched.On() {
+		also = "spatial_emb_matcher,patch_embed.proj"
+	}
+	m := model.Method{RMax: 2, Alpha: 3, Task: model.TaskAnswer, Answer: len(g.Decoder[0]), Also: also}
 	return StepSpec{Config: g.base.Config, Method: m, Rank: 2, Spec: training.Spec{Batch: len(g.Tokens), Optimizer: training.SGD}, Sequence: len(g.Tokens[0])}
 }
 
@@ -59,7 +60,7 @@ func (g vt5Golden) spec() StepSpec {
 func (g vt5Golden) rows(t *testing.T, lay *model.Layout, blank bool) task.Batch {
 	t.Helper()
 	b := t5Batch(t, lay, g.Tokens, g.Decoder)
-	v := g.base.Config.T5.Visual
+	v, _ := g.base.Config.T5.Page()
 	n := len(b.Float32(task.Patches)) / len(g.Tokens)
 	for i := range g.Tokens {
 		copy(b.Int32(task.Boxes)[i*len(g.Boxes[i]):], g.Boxes[i])
@@ -70,7 +71,7 @@ func (g vt5Golden) rows(t *testing.T, lay *model.Layout, blank bool) task.Batch 
 			}
 			m.Pixels = append(m.Pixels, x/255)
 		}
-		if err := task.Pixels(m, v.ViT, b.Float32(task.Patches)[i*n:(i+1)*n]); err != nil {
+		if err := task.Pixels(m, v, b.Float32(task.Patches)[i*n:(i+1)*n]); err != nil {
 			t.Fatal(err)
 		}
 		for j, id := range g.Targets[i] {
@@ -82,8 +83,8 @@ func (g vt5Golden) rows(t *testing.T, lay *model.Layout, blank bool) task.Batch 
 	return b
 }
 
-// A T5 with boxes and a BEiT behind its tokens, under the published VT5's names, gives transformers' logits on the Go
-// backend and as compiled programs, and others where its pages are blank.
+// A T5 with boxes and a BEiT behind its tokens, under the published VT5's names, or with the page's own patches, gives
+// transformers' logits on the Go backend and as compiled programs, and others where its pages are blank.
 func TestVT5LogitsMatchTransformers(t *testing.T) {
 	for _, name := range vt5Models {
 		g := readVT5(t, name)
@@ -119,7 +120,7 @@ func TestVT5LogitsMatchTransformers(t *testing.T) {
 	}
 }
 
-// One step of plain descent moves LoRA, the matchers and the boxes as PEFT's gradients do, and nothing of the page's encoder.
+// One step of plain descent moves LoRA, the matchers, patches and boxes as PEFT's gradients do, and nothing of the page's encoder.
 func TestVT5GradientsMatchPEFT(t *testing.T) {
 	for _, name := range vt5Models {
 		g := readVT5(t, name)
