@@ -28,7 +28,6 @@ type Example struct {
 	Messages   string     // of a conversation, as JSON; "" where the example is none
 	Continued  bool       // the text goes on in another example
 	Answers    []string   // any of them is right; the first is learnt
-	Pixels     []float32  // of an image, 0..1: [channels, height, width], or the patches of a page one after another
 	Image      *Image     // in place of a text, or of a document's page; nil where there is none
 	Recording  *Recording // in place of a text; nil where there is none
 }

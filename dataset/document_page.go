@@ -3,8 +3,11 @@
 package dataset
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -27,13 +30,23 @@ var glyphs = map[rune]uint16{
 // picture is the page that is drawn whenever it is used: words as a printer puts them, whatever a scanner reads, and the
 // sender's logo in a colour of its own.
 func (s *sender) picture(p *page) *Image {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%x %v\n%q\n%v", DocumentsVersion, s.logo, s.right, p.words, p.boxes))
-	m := Deferred(func() (*Image, error) { return s.draw(p), nil })
+	return drawn(p, fmt.Sprintf("%x %v", s.logo, s.right), s.stamp)
+}
+
+// DrawPage is the picture of a page with words where their boxes are, drawn whenever it is used.
+func DrawPage(words []string, boxes [][4]uint16) *Image {
+	return drawn(&page{words, boxes}, "", func(func(x, y int, colour [3]float32)) {})
+}
+
+// drawn is a page with something else on it, that what names.
+func drawn(p *page, what string, more func(dot func(x, y int, colour [3]float32))) *Image {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%q\n%v", DocumentsVersion, what, p.words, p.boxes))
+	m := Deferred(func() (*Image, error) { return p.draw(more), nil })
 	m.sum = sum[:]
 	return m
 }
 
-func (s *sender) draw(p *page) *Image {
+func (p *page) draw(more func(dot func(x, y int, colour [3]float32))) *Image {
 	m := newImage(PageSideDrawn, PageSideDrawn, 3)
 	for i := range m.Pixels {
 		m.Pixels[i] = 1
@@ -48,8 +61,10 @@ func (s *sender) draw(p *page) *Image {
 	}
 	at := func(x int) int { return x * PageSideDrawn / PageSide }
 	for i, w := range p.words {
-		for k, r := range []rune(strings.ToUpper(w)) {
-			x, y := at(int(p.boxes[i][0])+letterWidth*k), at(int(p.boxes[i][1]))
+		letters := []rune(strings.ToUpper(w))
+		width := min(letterWidth, int(p.boxes[i][2]-p.boxes[i][0])/max(1, len(letters)))
+		for k, r := range letters {
+			x, y := at(int(p.boxes[i][0])+width*k), at(int(p.boxes[i][1]))
 			for bit := range 15 {
 				if glyphs[r]>>(14-bit)&1 == 1 {
 					dot(x+bit%3, y+1+bit/3, [3]float32{})
@@ -57,7 +72,13 @@ func (s *sender) draw(p *page) *Image {
 			}
 		}
 	}
-	const block = PageSideDrawn / DocumentSide // of the logo, as in the raster
+	more(dot)
+	return m
+}
+
+// stamp draws the logo.
+func (s *sender) stamp(dot func(x, y int, colour [3]float32)) {
+	const block = PageSideDrawn / logoGrid
 	var colour [3]float32
 	for c := range colour {
 		colour[c] = float32(s.logo>>(8*c)&0xff) / 255 * 0.8
@@ -67,5 +88,30 @@ func (s *sender) draw(p *page) *Image {
 			dot(x*block+i%block, y*block+i/block, colour)
 		}
 	}
-	return m
+}
+
+// WritePages writes the pictures of a set's pages as files of a folder, each once, from which they then are. A file has the
+// name of whose page it is, or the set's.
+func WritePages(set *Set, folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	written := map[*Image]*Image{}
+	for i := range set.Examples {
+		e := &set.Examples[i]
+		file, done := written[e.Image]
+		if !done {
+			path := filepath.Join(folder, fmt.Sprintf("%s-%05d.png", cmp.Or(e.User, set.Name), i))
+			err := WritePNG(path, e.Image)
+			if err == nil {
+				file, err = OpenImage(path)
+			}
+			if err != nil {
+				return err
+			}
+			written[e.Image] = file
+		}
+		e.Image = file
+	}
+	return nil
 }

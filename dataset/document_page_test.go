@@ -88,7 +88,7 @@ func TestScannedDocuments(t *testing.T) {
 	logos := map[string][]float32{}
 	for i, e := range scanned.Examples {
 		p := plain.Examples[i]
-		if e.Question != p.Question || e.Answers[0] != p.Answers[0] || !slices.Equal(e.Boxes, p.Boxes) || e.Pixels != nil {
+		if e.Question != p.Question || e.Answers[0] != p.Answers[0] || !slices.Equal(e.Boxes, p.Boxes) || p.Image != nil {
 			t.Fatalf("document %d asks otherwise: %+v", i, e)
 		}
 		for k := range len(e.Text) {

@@ -12,15 +12,6 @@ import (
 // a document for a seed does, and a base records it.
 const DocumentsVersion = "starling-documents/1"
 
-// Raster of a document: DocumentSide pixels a side, cut into DocumentPatches squares
-// of DocumentPatch values, row by row.
-const (
-	DocumentSide    = 32
-	patchSide       = 8
-	DocumentPatch   = patchSide * patchSide
-	DocumentPatches = (DocumentSide / patchSide) * (DocumentSide / patchSide)
-)
-
 // TrainSplit is the split whose providers [DocumentConfig.Seen] is about.
 const TrainSplit = "train"
 
@@ -60,15 +51,15 @@ type DocumentConfig struct {
 	Asked map[string]int
 
 	// What a scanner makes of them. All else stays as it is.
-	Pages bool    // each with a picture of its page, of PageSideDrawn pixels, in place of the small raster
+	Pages bool    // each with a picture of its page, of PageSideDrawn pixels
 	Noise float64 // of letters and digits that are read as another one, 0..1; answers are the printed ones
 	// Unnamed leaves the sender's name out of what is printed and read: the logo alone tells it.
 	Unnamed bool
 }
 
 // Documents makes invoices as a scanner reads them, each page with a question about it:
-// words in reading order with their boxes, a small raster or the page's picture with the
-// provider's logo, the answer as it stands there. A provider has a layout, a logo and wordings of its own,
+// words in reading order with their boxes, the page's picture with the provider's logo if
+// that is asked for, the answer as it stands there. A provider has a layout, a logo and wordings of its own,
 // of twenty of each key. The same configuration gives the same set, and a client's
 // documents do not depend on how many clients there are.
 func Documents(cfg DocumentConfig) (*Set, error) {
@@ -192,12 +183,13 @@ func SeenProviders(set, training *Set) []string {
 }
 
 // PublicDocuments is an endless sequence of documents of public providers, none of
-// whom sends one of Documents. They use the first half of the wordings.
+// whom sends one of Documents. They use the first half of the wordings, and have pictures.
 func PublicDocuments(seed uint64) iter.Seq[Example] {
 	return func(yield func(Example) bool) {
 		rng := source(seed, 0x18)
 		for i := uint64(0); ; i++ {
 			s := newSender(seed, publicSplit, i)
+			s.pages = true
 			for range 2 {
 				if !yield(s.document(rng, 1)[0]) {
 					return

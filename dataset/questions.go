@@ -116,9 +116,6 @@ func (s *scanner) document(value func(string) json.RawMessage) (l labelled, err 
 	if err = e.readPage(value); err != nil {
 		return l, err
 	}
-	if e.Pixels, err = readPixels(value("pixels")); err != nil {
-		return l, err
-	}
 	if e.Image, err = s.page(value("image")); err != nil {
 		return l, err
 	}
@@ -290,23 +287,6 @@ func (e *Example) readPage(value func(string) json.RawMessage) error {
 	}
 	e.Text = strings.Join(e.Words, " ")
 	return nil
-}
-
-// readPixels reads a page's picture; nil where there is none.
-func readPixels(raw json.RawMessage) ([]float32, error) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil, nil
-	}
-	var pixels []float32
-	if json.Unmarshal(raw, &pixels) != nil {
-		return nil, errors.New(`"pixels" must be a list of numbers`)
-	}
-	for i, x := range pixels {
-		if !(x >= 0 && x <= 1) {
-			return nil, fmt.Errorf("pixel %d is %v, want within 0..1", i+1, x)
-		}
-	}
-	return pixels, nil
 }
 
 // page opens the picture of a page that a line names; nil where it names none.

@@ -183,8 +183,6 @@ func (s *sender) example(e Example, p *page) Example {
 	e.Text, e.Words, e.Boxes, e.Provider = strings.Join(p.words, " "), p.words, p.boxes, s.key
 	if s.pages {
 		e.Image = s.picture(p)
-	} else {
-		e.Pixels = s.raster(p)
 	}
 	return e
 }
@@ -239,10 +237,12 @@ func (s *sender) date(day, month, year int) []string {
 	return []string{strconv.Itoa(day), monthNames[month-1], strconv.Itoa(year)}
 }
 
-// inked yields where the logo has ink, of a page of DocumentSide squares each way: opposite to
-// the sender's name.
+// logoGrid is how many squares a page has each way, of which a logo inks some.
+const logoGrid = 32
+
+// inked yields where the logo has ink: opposite to the sender's name.
 func (s *sender) inked(yield func(x, y int) bool) {
-	left := DocumentSide - 9
+	left := logoGrid - 9
 	if s.right {
 		left = 1
 	}
@@ -251,30 +251,4 @@ func (s *sender) inked(yield func(x, y int) bool) {
 			return
 		}
 	}
-}
-
-// raster draws the page: words as grey bars, the logo, a provider's own, opposite to
-// its name.
-func (s *sender) raster(p *page) []float32 {
-	var pixels [DocumentSide][DocumentSide]float32
-	at := func(x uint16) int { return min(DocumentSide-1, int(x)*DocumentSide/1000) }
-	for _, b := range p.boxes {
-		for y := at(b[1]); y <= at(b[3]); y++ {
-			for x := at(b[0]); x <= at(b[2]); x++ {
-				pixels[y][x] = 0.5
-			}
-		}
-	}
-	for x, y := range s.inked {
-		pixels[y][x] = 1
-	}
-	out := make([]float32, 0, DocumentSide*DocumentSide)
-	for y := 0; y < DocumentSide; y += patchSide {
-		for x := 0; x < DocumentSide; x += patchSide {
-			for row := range patchSide {
-				out = append(out, pixels[y+row][x:x+patchSide]...)
-			}
-		}
-	}
-	return out
 }

@@ -18,7 +18,6 @@ type line struct {
 	Key      string      `json:"key,omitempty"`
 	Answers  []string    `json:"answers,omitempty"`
 	Asked    []asked     `json:"questions,omitempty"`
-	Pixels   []float32   `json:"pixels,omitempty"`
 	Image    string      `json:"image,omitempty"`
 	Source   string      `json:"source,omitempty"`
 	User     string      `json:"user,omitempty"`
@@ -51,7 +50,7 @@ func WriteJSONLines(path string, set *Set) (err error) {
 		ex := set.Examples[at]
 		l := line{Source: ex.Source, User: ex.User, Provider: ex.Provider}
 		if ex.Question != "" {
-			l.Words, l.Boxes, l.Question, l.Key, l.Answers, l.Pixels = ex.Words, ex.Boxes, ex.Question, ex.Key, ex.Answers, ex.Pixels
+			l.Words, l.Boxes, l.Question, l.Key, l.Answers = ex.Words, ex.Boxes, ex.Question, ex.Key, ex.Answers
 			if ex.Image != nil {
 				if l.Image, err = filepath.Rel(filepath.Dir(path), ex.Image.file); err != nil || ex.Image.file == "" || !filepath.IsLocal(l.Image) {
 					return fmt.Errorf("%s: the page of document %d has the file %q, want one in its folder", path, at+1, ex.Image.file)
@@ -79,6 +78,6 @@ func WriteJSONLines(path string, set *Set) (err error) {
 // memory, of the same user.
 func (e Example) sharesDocument(o Example) bool {
 	same := len(e.Words) > 0 && len(e.Words) == len(o.Words) && &e.Words[0] == &o.Words[0]
-	return same && o.Question != "" && len(e.Pixels) == 0 && len(o.Pixels) == 0 && e.Image == o.Image &&
+	return same && o.Question != "" && e.Image == o.Image &&
 		e.User == o.User && e.Provider == o.Provider && e.Source == o.Source
 }

@@ -79,8 +79,8 @@ type Looks struct {
 	RedModel, RedBase []evaluate.Examined
 	DeltaMemory       []float64 // how alike answers without a question are; NaN: none
 	Unprinted         []bool    // questions whose answer does not stand in the document
-	// Kept and Blurred say what happened to pages' pictures that the base reads.
-	Kept, Blurred, Questions bool
+	// Blurred says that the base reads pages' pictures.
+	Blurred, Questions bool
 }
 
 // Wanted says how much is looked at beside the examples as they are: the answers to questions
@@ -106,9 +106,8 @@ func (s *Subject) Look(ctx context.Context, p *People, want Wanted) (l *Looks, e
 	var red []dataset.Example
 	var at []int
 	for i, e := range p.Examples {
-		page := s.Checkpoint.Base.Config.T5
-		l.Kept = l.Kept || len(e.Pixels) > 0 && page.Patch > 0
-		l.Blurred = l.Blurred || e.Image != nil && page.Visual.On()
+		_, looks := s.Checkpoint.Base.Config.T5.Page()
+		l.Blurred = l.Blurred || e.Image != nil && looks
 		if len(e.Answers) == 0 {
 			continue
 		}

@@ -37,11 +37,11 @@ const (
 	questionsPerSender  = 4 // of the two public parts: many senders, few documents each
 )
 
-// Questions makes the questions for a number of clients.
-func Questions(seed uint64, clients int) (*Data, error) {
+// Questions makes the questions for a number of clients, with pictures of the documents' pages if they are wanted.
+func Questions(seed uint64, clients int, pages bool) (*Data, error) {
 	d := &Data{Name: "questions about documents"}
 	train, err := dataset.Documents(dataset.DocumentConfig{Seed: seed, Split: "train", Clients: clients,
-		PerClient: questionsPerClient, Providers: sendersPerClient})
+		PerClient: questionsPerClient, Providers: sendersPerClient, Pages: pages})
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func Questions(seed uint64, clients int) (*Data, error) {
 	}
 	public := func(split string, n int) (*dataset.Set, error) {
 		return dataset.Documents(dataset.DocumentConfig{Seed: seed, Split: split, Clients: n / questionsPerSender,
-			PerClient: questionsPerSender, Providers: 1})
+			PerClient: questionsPerSender, Providers: 1, Pages: pages})
 	}
 	if d.Validation, err = public("validation", validationQuestions); err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ type Config struct {
 	// Generated makes so many documents of each set instead, and a quarter as many to score:
 	// tables with questions, tables with statements, and invoices. No folder is named then.
 	Generated int
+	Pages     bool // each document with a picture: words where they stand, and of generated invoices the logo
 }
 
 // Federation is what was put together.
@@ -62,7 +63,7 @@ func New(c Config) (*Federation, error) {
 			return nil, fmt.Errorf("%w: %d clients of %s, whose folder is %q: give both, or neither", ErrConfig, n, sources[i], from.folder)
 		}
 		if c.Generated > 0 {
-			from.read = func(string) (set, error) { return generatedSet(sources[i], c.Generated, c.Seed) }
+			from.read = func(string) (set, error) { return generatedSet(sources[i], c.Generated, c.Seed, c.Pages) }
 		}
 		if n == 0 {
 			continue
@@ -70,6 +71,13 @@ func New(c Config) (*Federation, error) {
 		s, err := from.read(from.folder)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrConfig, sources[i], err)
+		}
+		for _, part := range [][]document{s.train, s.test} {
+			for i := range part {
+				if d := &part[i]; c.Pages && d.image == nil {
+					d.image = dataset.DrawPage(d.words, d.boxes)
+				}
+			}
 		}
 		rng := rand.New(rand.NewPCG(c.Seed, uint64(i)))
 		rng.Shuffle(len(s.train), func(a, b int) { s.train[a], s.train[b] = s.train[b], s.train[a] })
@@ -117,7 +125,7 @@ func most(all []document, n int) []document {
 func (d document) examples(user string) []dataset.Example {
 	out := make([]dataset.Example, 0, len(d.questions))
 	for _, q := range d.questions {
-		out = append(out, dataset.Example{Source: d.source, User: user, Provider: d.provider, Words: d.words, Boxes: d.boxes, Question: q.text, Answers: q.answers})
+		out = append(out, dataset.Example{Source: d.source, User: user, Provider: d.provider, Words: d.words, Boxes: d.boxes, Image: d.image, Question: q.text, Answers: q.answers})
 	}
 	return out
 }

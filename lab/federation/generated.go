@@ -69,6 +69,9 @@ func table(rng *rand.Rand, statements, public bool) document {
 	}
 	d := document{source: Tables}
 	d.words, d.boxes = layOut("", rows)
+	if public {
+		d.image = dataset.DrawPage(d.words, d.boxes)
+	}
 	for range perTable {
 		r, c := 1+rng.IntN(len(rows)-1), 1+rng.IntN(heads)
 		if !statements {
@@ -89,7 +92,7 @@ func table(rng *rand.Rand, statements, public bool) document {
 }
 
 // generatedSet makes n documents to learn from and a quarter as many to score.
-func generatedSet(source string, n int, seed uint64) (s set, err error) {
+func generatedSet(source string, n int, seed uint64, pages bool) (s set, err error) {
 	rng := rand.New(rand.NewPCG(seed, uint64(len(source))<<32))
 	make := func(split string, n int) (all []document, err error) {
 		if source != Invoices {
@@ -98,12 +101,12 @@ func generatedSet(source string, n int, seed uint64) (s set, err error) {
 			}
 			return all, nil
 		}
-		made, err := dataset.Documents(dataset.DocumentConfig{Seed: seed, Split: split, Clients: n, PerClient: 1, Providers: 1})
+		made, err := dataset.Documents(dataset.DocumentConfig{Seed: seed, Split: split, Clients: n, PerClient: 1, Providers: 1, Pages: pages})
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range made.Examples {
-			all = append(all, document{Invoices, e.Provider, e.Words, e.Boxes, []question{{e.Question, e.Answers}}})
+			all = append(all, document{Invoices, e.Provider, e.Words, e.Boxes, e.Image, []question{{e.Question, e.Answers}}})
 		}
 		return all, nil
 	}

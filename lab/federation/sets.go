@@ -29,6 +29,7 @@ type document struct {
 	provider  string
 	words     []string
 	boxes     [][4]uint16
+	image     *dataset.Image // nil where none is wanted
 	questions []question
 }
 

@@ -29,9 +29,7 @@ type memorizationReport struct {
 	Constant  []string                           `json:"constant_keys"`                    // empty: of all questions
 	Keys      map[string]memorization.Comparison `json:"answers_removed_by_key,omitempty"` // of the released model
 	Disclosed []exposure.Disclosed               `json:"disclosed,omitempty"`
-	// Of pages' pictures that the base reads: patches that still show answers, and those blurred where answers stood.
-	Kept    bool `json:"pictures_kept,omitempty"`
-	Blurred bool `json:"pictures_blurred,omitempty"`
+	Blurred   bool                               `json:"pictures_blurred,omitempty"` // the base reads pages' pictures
 }
 
 // compared is of the released model and of the base.
@@ -78,7 +76,7 @@ func (f *memorizationFlags) run(ctx context.Context, a *command.App) error {
 	if err != nil {
 		return err
 	}
-	report := memorizationReport{Audited: r, Kept: looks.Kept, Blurred: looks.Blurred, Keys: map[string]memorization.Comparison{}}
+	report := memorizationReport{Audited: r, Blurred: looks.Blurred, Keys: map[string]memorization.Comparison{}}
 	compare := func(base, removed bool) memorization.Comparison {
 		return memorization.Compare(looks.Outcomes(p, base, removed, removed), 1)
 	}
@@ -142,12 +140,9 @@ func (r memorizationReport) dossier() dossier.Dossier {
 	d.Limits = append(d.Limits,
 		"Ranges are of other providers for this model, not of other training runs: one model is one sample of what a job does.",
 		"What matches is removed by a rule (three quarters of its letters): something that tells an answer and is spelt otherwise stays, and others' answers say how much that is.")
-	switch {
-	case r.Kept:
-		d.Limits = append(d.Limits, "The base reads pages' patches, and these were left as they are: they may still show what was removed.")
-	case r.Blurred:
+	if r.Blurred {
 		d.Limits = append(d.Limits, "Pages' pictures were blurred where removed words stand. How long these were still shows, and so does what tells an answer and is no word that was read: a logo, or what the scanner missed.")
-	default:
+	} else {
 		d.Limits = append(d.Limits, "Text alone is looked at: no pictures of pages were read.")
 	}
 	return d

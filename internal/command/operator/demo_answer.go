@@ -31,7 +31,15 @@ func runAnswerDemo(ctx context.Context, a *command.App, f demoFlags) error {
 	if f.data != "" || f.headOnly || f.record != "" || f.start != "" || f.everyRank {
 		return command.Usagef("--task answer makes its own documents, and has no head: --data, --start, --head-only, --record and --test-every-rank are not for it")
 	}
-	data, err := fleetdata.Questions(f.seed, f.clients)
+	b, err := command.LoadDocumentBase(f.base)
+	if err != nil {
+		return err
+	}
+	if !b.Config.Generates() {
+		return command.Usagef("--base %s is a %s: --task answer needs a base that writes text, a t5", f.base, b.Config.ModelType)
+	}
+	_, looks := b.Config.T5.Page()
+	data, err := fleetdata.Questions(f.seed, f.clients, looks)
 	if err != nil {
 		return err
 	}
@@ -41,13 +49,6 @@ func runAnswerDemo(ctx context.Context, a *command.App, f demoFlags) error {
 	}
 	j.Task, j.Labels = model.TaskAnswer.String(), nil
 	j.Adapter.Sequence, j.Adapter.Answer = documentTokens, AnswerTokens
-	b, err := command.LoadDocumentBase(f.base)
-	if err != nil {
-		return err
-	}
-	if !b.Config.Generates() {
-		return command.Usagef("--base %s is a %s: --task answer needs a base that writes text, a t5", f.base, b.Config.ModelType)
-	}
 	began := time.Now()
 	j = j.ForBase(b.Config)
 	layout, err := outcome.Layout(j, b)

@@ -110,7 +110,7 @@ func writeQuestions(a *command.App, cfg, train dataset.DocumentConfig, out strin
 		return command.Usage(err)
 	}
 	if cfg.Pages {
-		if err := writePages(set, out); err != nil {
+		if err := dataset.WritePages(set, filepath.Join(out, "pages")); err != nil {
 			return err
 		}
 	}
@@ -158,26 +158,6 @@ func trainingOf(cfg, train dataset.DocumentConfig) (*dataset.Set, error) {
 		return nil, command.Usage(err)
 	}
 	return set, nil
-}
-
-// writePages writes the documents' pictures below a folder, from which they then are.
-func writePages(set *dataset.Set, out string) error {
-	folder := filepath.Join(out, "pages")
-	if err := command.EnsureDir(folder); err != nil {
-		return err
-	}
-	for i := range set.Examples {
-		e := &set.Examples[i]
-		path := filepath.Join(folder, fmt.Sprintf("%s-%05d.png", e.User, i))
-		err := dataset.WritePNG(path, e.Image)
-		if err == nil {
-			e.Image, err = dataset.OpenImage(path)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func writeInvoices(a *command.App, set *dataset.Set, r invoicesReport, out string) error {

@@ -39,13 +39,7 @@ func write(out string, providers, train int, seed uint64) error {
 		make func(split string, providers, each int) (*dataset.Set, error)
 	}{
 		{"", func(split string, providers, each int) (*dataset.Set, error) {
-			set, err := dataset.Documents(dataset.DocumentConfig{Seed: seed, Split: split, Clients: providers, PerClient: each, Providers: 1, Identifiers: true})
-			if err == nil {
-				for i := range set.Examples {
-					set.Examples[i].Pixels = nil // the embedded base reads none
-				}
-			}
-			return set, err
+			return dataset.Documents(dataset.DocumentConfig{Seed: seed, Split: split, Clients: providers, PerClient: each, Providers: 1, Identifiers: true})
 		}},
 		{"labelled-", func(split string, providers, each int) (*dataset.Set, error) {
 			return dataset.Invoices(dataset.InvoiceConfig{Seed: seed, Split: split, Clients: providers, PerClient: each, Providers: 1})

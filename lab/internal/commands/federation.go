@@ -69,6 +69,13 @@ statements that are answered yes or no, and invoices.`,
 			if err != nil {
 				return command.Usage(err)
 			}
+			if c.Pages {
+				for _, s := range []*dataset.Set{f.Train, f.Test} {
+					if err := dataset.WritePages(s, filepath.Join(out, "pages")); err != nil {
+						return err
+					}
+				}
+			}
 			r, err := writeFederation(out, f)
 			if err != nil {
 				return err
@@ -82,6 +89,7 @@ statements that are answered yes or no, and invoices.`,
 	fl.StringVar(&c.TabFact, "tabfact", "", "folder of TabFact")
 	fl.StringVar(&c.Receipts, "sroie", "", "SROIE's receipts in JSON Lines, or their folder")
 	fl.IntVar(&c.Generated, "generated", 0, "make so many documents of each set instead: tables with questions, tables with statements, invoices")
+	fl.BoolVar(&c.Pages, "pages", false, "pictures of the pages, drawn of their words, in the folder pages")
 	fl.StringVar(&clients, "clients", "", "clients of WikiTableQuestions, TabFact and SROIE, or of the generated sets: three numbers (default one of each that is given)")
 	fl.IntVar(&c.Documents, "documents", 0, "most documents of each set to learn from (default all)")
 	fl.IntVar(&c.TestDocuments, "test-documents", 0, "most documents of each set to score (default all)")

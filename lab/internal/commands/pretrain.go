@@ -213,7 +213,7 @@ is thrown away.`,
 	f.StringVar(&heard.path, "recordings", "", "with --architecture hubert: a folder of recordings, a folder for each label")
 	f.StringVar(&heard.from, "from", "", "with --architecture hubert: a base's folder, which is trained further")
 	f.IntVar(&documents.Answer, "answer", documents.Answer, "with --architecture t5: tokens that are written at most while training")
-	f.BoolVar(&documents.patches, "patches", false, "with --architecture t5: read the page's raster too")
+	f.BoolVar(&documents.patches, "patches", false, "with --architecture t5: boxes by a linear map, and the page's picture as patches (Federated DocVQA)")
 	f.BoolVar(&documents.tables, "tables", false, "with --architecture t5: generated tables with questions and with statements beside invoices")
 	f.IntVar(&documents.sentinels, "sentinels", 0, "with --architecture t5: special tokens for so many hidden tokens of each objective of task pretrain, at most 100 (0: 4, 3 and 2)")
 	f.StringVar(&out, "out", "", "folder to write")

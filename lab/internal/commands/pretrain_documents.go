@@ -25,7 +25,7 @@ type documentSpec struct {
 	nn.WriterSpec
 	vocab     int
 	format    model.Format
-	patches   bool // the base reads the page's raster too
+	patches   bool // the base reads the page's picture too, as patches
 	sentinels int  // of each objective of self-pretraining
 	tables    bool // generated tables beside invoices
 }
@@ -56,7 +56,10 @@ func (s *documentSpec) take(f *pflag.FlagSet, given nn.PretrainSpec, hidden, lay
 	c := s.Config
 	c.VocabSize = max(2, s.vocab)
 	if s.patches {
-		c.T5.Patch, c.T5.Patches = dataset.DocumentPatch, dataset.DocumentPatches
+		s.Config.T5.LinearBoxes = true
+		s.Config.T5.Patched.ViT = model.ViT{ImageSize: model.Square(dataset.PageSideDrawn), PatchSize: model.Square(16), Channels: 3,
+			Mean: [3]float64{1, 1, 1}, Std: [3]float64{0.25, 0.25, 0.25}} // white paper is 0
+		c.T5 = s.Config.T5
 	}
 	return c.Validate()
 }
@@ -85,9 +88,6 @@ func makeDocumentBase(ctx context.Context, s documentSpec, progress nn.Progress)
 		return nil, err
 	}
 	s.Config.VocabSize = tok.VocabSize()
-	if s.patches {
-		s.Config.T5.Patch, s.Config.T5.Patches = dataset.DocumentPatch, dataset.DocumentPatches
-	}
 	lay, err := s.Layout()
 	if err != nil {
 		return nil, err
