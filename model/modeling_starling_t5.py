@@ -1,11 +1,12 @@
-"""Loads a Starling T5 that reads where tokens stand, and the page's picture or patches of it:
+"""Loads a Starling T5 that reads where tokens stand, and the page's picture:
 
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
     model = AutoModelForSeq2SeqLM.from_pretrained(FOLDER, trust_remote_code=True)
     tokenizer = AutoTokenizer.from_pretrained(FOLDER)
     model.generate(**tokenizer(["a text"], return_tensors="pt"), boxes=boxes)  # [B, S, 4], 0 to 1000
 
-With visual_config in config.json's t5, patches are the pixel_values [B, channels, height, width] that AutoImageProcessor gives.
+With visual_config or patch_config in config.json's t5, patches are the pixel_values [B, channels, height, width] that AutoImageProcessor
+gives.
 """
 
 import torch
@@ -40,21 +41,72 @@ class Spatial(torch.nn.Module):
         return self.spatial_emb_matcher(self.LayerNorm(sum))
 
 
-class Visual(torch.nn.Module):
-    def __init__(self, values, page, width):
+class LinearSpatial(torch.nn.Module):
+    def __init__(self, rows, width):
         super().__init__()
-        self.image_model = BeitModel(BeitConfig(**page), add_pooling_layer=False) if page else None
-        self.visual_emb_matcher = torch.nn.Linear(page["hidden_size"] if page else values, width)
+        self.side, self.spatial_emb_matcher = rows - 1, torch.nn.Linear(4, width)
 
-    def forward(self, patches):
-        return self.visual_emb_matcher(self.image_model(patches).last_hidden_state if self.image_model else patches)
+    def forward(self, boxes):
+        return self.spatial_emb_matcher(boxes / self.side)
 
-    def places(self, patches):
-        return 1 + self.image_model.embeddings.patch_embeddings.num_patches if self.image_model else patches.shape[1]
+
+class Visual(torch.nn.Module):
+    """A frozen encoder's states behind the tokens."""
+
+    def __init__(self, page, width):
+        super().__init__()
+        self.image_model = BeitModel(BeitConfig(**page), add_pooling_layer=False)
+        self.visual_emb_matcher = torch.nn.Linear(page["hidden_size"], width)
+
+    def forward(self, x, boxes, patches, places):
+        return torch.cat([x, self.visual_emb_matcher(self.image_model(patches).last_hidden_state)], 1)
+
+    def mask(self, mask, boxes):
+        return torch.cat([mask, mask.new_ones(len(mask), 1 + self.image_model.embeddings.patch_embeddings.num_patches)], 1)
+
+
+class Patches(torch.nn.Module):
+    """Patches of the page as tokens, but those that a token stands in, which are added to it."""
+
+    def __init__(self, page, rows, width):
+        super().__init__()
+        pair = lambda n: (n, n) if isinstance(n, int) else n
+        self.page, self.side, size = page, rows - 1, pair(page["patch_size"])
+        self.grid = [whole // part for whole, part in zip(pair(page["image_size"]), size)]
+        self.patch_embed = torch.nn.ModuleDict({"proj": torch.nn.Conv2d(page["num_channels"], width, size, size)})
+
+    def inside(self, boxes):
+        """[B, S, patches]: 1 where a box stands in a patch."""
+        left, top, right, bottom = boxes.unsqueeze(-1).unbind(-2)
+        def axis(low, high, n):
+            cell = torch.arange(n, device=boxes.device)
+            if self.page["overlap"]:
+                return (low * n < self.side * (cell + 1)) & (high * n > self.side * cell)
+            return torch.clamp((low + high) * n // (2 * self.side), max=n - 1) == cell
+        both = axis(top, bottom, self.grid[0]).unsqueeze(-1) & axis(left, right, self.grid[1]).unsqueeze(-2)
+        nowhere = (boxes.sum(-1) == 0) | (right - left + bottom - top == 2 * self.side).squeeze(-1)
+        return (both.flatten(-2) & ~nowhere.unsqueeze(-1)).float()
+
+    def own(self, device):
+        y, x = torch.meshgrid(*(torch.arange(n, device=device) for n in self.grid), indexing="ij")
+        part = lambda at, n: at.flatten() * self.side // n
+        return torch.stack([part(x, self.grid[1]), part(y, self.grid[0]), part(x + 1, self.grid[1]), part(y + 1, self.grid[0])], -1)
+
+    def forward(self, x, boxes, patches, places):
+        seen = self.patch_embed["proj"](patches).flatten(2).transpose(1, 2)
+        inside = self.inside(boxes)
+        x = x + inside / inside.sum(-1, keepdim=True).clamp(min=1) @ seen
+        if not self.page["unplaced"]:
+            seen = seen + places(self.own(x.device))
+        return torch.cat([seen, x] if self.page["first"] else [x, seen], 1)
+
+    def mask(self, mask, boxes):
+        read = 1 - self.inside(boxes).amax(1).to(mask.dtype)
+        return torch.cat([read, mask] if self.page["first"] else [mask, read], 1)
 
 
 class StarlingEncoder(torch.nn.Module):
-    """T5's encoder over tokens with their boxes, and patches behind them."""
+    """T5's encoder over tokens with their boxes, and what it sees of the page beside them."""
 
     main_input_name = "input_ids"
 
@@ -65,11 +117,12 @@ class StarlingEncoder(torch.nn.Module):
     def forward(self, input_ids=None, attention_mask=None, boxes=None, patches=None, **_):
         m = self.parts[0]
         x = m.starling.shared(input_ids)
+        boxes = m.placed(input_ids, boxes)
         if m.spatial_embedding is not None:
-            x = x + m.spatial_embedding(torch.zeros(*input_ids.shape, 4, dtype=torch.long, device=x.device) if boxes is None else boxes)
-        mask = m.mask(input_ids, attention_mask, patches)
+            x = x + m.spatial_embedding(boxes)
+        mask = m.mask(input_ids, attention_mask, boxes, patches)
         if m.visual_embedding is not None and patches is not None:
-            x = torch.cat([x, m.visual_embedding(patches)], 1)
+            x = m.visual_embedding(x, boxes, patches, m.spatial_embedding)
         return m.starling.encoder(inputs_embeds=x, attention_mask=mask)
 
 
@@ -82,9 +135,12 @@ class StarlingForConditionalGeneration(PreTrainedModel, GenerationMixin):
         super().__init__(config)
         inner = T5Config(**config.t5)
         self.starling = T5ForConditionalGeneration(inner)
-        boxes, patch, page = (config.t5.get(n) for n in ("max_2d_position_embeddings", "patch_values", "visual_config"))
-        self.spatial_embedding = Spatial(boxes, inner.d_model, inner.layer_norm_epsilon) if boxes else None
-        self.visual_embedding = Visual(patch, page, inner.d_model) if patch or page else None
+        boxes, linear, page, patched = (config.t5.get(n) for n in ("max_2d_position_embeddings", "linear_boxes", "visual_config", "patch_config"))
+        self.spatial_embedding = self.visual_embedding = None
+        if boxes:
+            self.spatial_embedding = LinearSpatial(boxes, inner.d_model) if linear else Spatial(boxes, inner.d_model, inner.layer_norm_epsilon)
+        if page or patched:
+            self.visual_embedding = Visual(page, inner.d_model) if page else Patches(patched, boxes, inner.d_model)
         self.post_init()
 
     def get_encoder(self, *_, **__):
@@ -96,11 +152,14 @@ class StarlingForConditionalGeneration(PreTrainedModel, GenerationMixin):
     def get_output_embeddings(self):
         return self.starling.lm_head
 
-    def mask(self, input_ids, attention_mask, patches):
+    def placed(self, input_ids, boxes):
+        return torch.zeros(*input_ids.shape, 4, dtype=torch.long, device=input_ids.device) if boxes is None else boxes
+
+    def mask(self, input_ids, attention_mask, boxes, patches):
         if attention_mask is None:
             attention_mask = input_ids.ne(self.config.pad_token_id).long()
         if self.visual_embedding is not None and patches is not None:
-            attention_mask = torch.cat([attention_mask, attention_mask.new_ones(len(patches), self.visual_embedding.places(patches))], 1)
+            attention_mask = self.visual_embedding.mask(attention_mask, boxes)
         return attention_mask
 
     def prepare_inputs_for_generation(self, input_ids, **kwargs):
@@ -112,9 +171,10 @@ class StarlingForConditionalGeneration(PreTrainedModel, GenerationMixin):
                 decoder_input_ids=None, **kwargs):
         if encoder_outputs is None:
             encoder_outputs = self.get_encoder()(input_ids, attention_mask, boxes, patches)
-            attention_mask = self.mask(input_ids, attention_mask, patches)
+            attention_mask = self.mask(input_ids, attention_mask, self.placed(input_ids, boxes), patches)
         elif self.visual_embedding is not None and patches is not None and attention_mask is not None:
-            attention_mask = self.mask(None, attention_mask, patches)
+            at = boxes if boxes is not None else attention_mask.new_zeros(*attention_mask.shape, 4)
+            attention_mask = self.mask(None, attention_mask, at, patches)
         if not isinstance(encoder_outputs, BaseModelOutput):
             encoder_outputs = BaseModelOutput(last_hidden_state=encoder_outputs[0])
         return self.starling(encoder_outputs=encoder_outputs, attention_mask=attention_mask, labels=labels,

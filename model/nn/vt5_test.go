@@ -120,7 +120,8 @@ func TestVT5LogitsMatchTransformers(t *testing.T) {
 	}
 }
 
-// One step of plain descent moves LoRA, the matchers, patches and boxes as PEFT's gradients do, and nothing of the page's encoder.
+// One step of plain descent moves LoRA, the matchers, patches and boxes as PEFT's gradients do, and nothing of the page's encoder: on
+// the Go backend and in a program as devices run it.
 func TestVT5GradientsMatchPEFT(t *testing.T) {
 	for _, name := range vt5Models {
 		g := readVT5(t, name)
@@ -138,30 +139,32 @@ func TestVT5GradientsMatchPEFT(t *testing.T) {
 				v[span.Offset+i] = float32(x)
 			}
 		}
-		tr, err := NewTrainer(s, g.base)
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		delta, losses, err := tr.Train(t.Context(), v, []task.Batch{g.rows(t, lay, false)}, 1)
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		if d := math.Abs(float64(losses[0]) - g.Loss); d > 1e-4 {
-			t.Errorf("%s: loss %v, want %v", name, losses[0], g.Loss)
-		}
-		for _, span := range lay.Spans(2) {
-			want := g.Gradients[strings.TrimSuffix(span.Name, model.DeltaSuffix)]
-			if len(want) != span.Len {
-				t.Fatalf("%s: %s has %d gradients, want %d", name, span.Name, len(want), span.Len)
+		for backend, be := range map[string]compute.Backend{"Go": nil, "compiled": compiler.New()} {
+			tr, err := newTrainer(be, s, g.base, map[string]compute.Buffer{})
+			if err != nil {
+				t.Fatal(name, backend, err)
 			}
-			size := 0.0
-			for _, x := range want {
-				size = math.Max(size, math.Abs(x))
+			delta, losses, err := tr.Train(t.Context(), v, []task.Batch{g.rows(t, lay, false)}, 1)
+			if err != nil {
+				t.Fatal(name, backend, err)
 			}
-			for i, x := range want {
-				if d := math.Abs(float64(delta[span.Offset+i]) + x); d > 1e-4*math.Max(size, 1e-2) {
-					t.Errorf("%s: %s: gradient %d is %v, want %v", name, span.Name, i, -delta[span.Offset+i], x)
-					break
+			if d := math.Abs(float64(losses[0]) - g.Loss); d > 1e-4 {
+				t.Errorf("%s, %s: loss %v, want %v", name, backend, losses[0], g.Loss)
+			}
+			for _, span := range lay.Spans(2) {
+				want := g.Gradients[strings.TrimSuffix(span.Name, model.DeltaSuffix)]
+				if len(want) != span.Len {
+					t.Fatalf("%s, %s: %s has %d gradients, want %d", name, backend, span.Name, len(want), span.Len)
+				}
+				size := 0.0
+				for _, x := range want {
+					size = math.Max(size, math.Abs(x))
+				}
+				for i, x := range want {
+					if d := math.Abs(float64(delta[span.Offset+i]) + x); d > 1e-4*math.Max(size, 1e-2) {
+						t.Errorf("%s, %s: %s: gradient %d is %v, want %v", name, backend, span.Name, i, -delta[span.Offset+i], x)
+						break
+					}
 				}
 			}
 		}

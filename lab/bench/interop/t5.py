@@ -182,51 +182,57 @@ def check_exports(s, work, name, checkpoint, ranks, ask, tokens, decoder, **more
     report(name, f"model card's lines fail{': ' + p.stderr[-300:] if p.returncode else ''}", p.returncode, 0)
 
 
-def check_boxes(s, work, name, page=None):
-    """A T5 that reads boxes, and patches or a page by a frozen BEiT: the module that Starling ships beside its folders is the
+def check_boxes(s, work, name, page=None, patched=None):
+    """A T5 that reads boxes, and a page by its patches or a frozen BEiT: the module that Starling ships beside its folders is the
     reference, itself of transformers' T5 and BEiT and torch's layers."""
     _, config, _, _ = next(configs())
     seed = os.path.join(work, name + "-seed")
     inner = randomized(config, "tied")
     tensors = {n: p.detach() for n, p in inner.state_dict().items() if not n.endswith("embed_tokens.weight") and n != "lm_head.weight"}
     g = torch.Generator().manual_seed(8)
-    h, rows, values, patches = config.d_model, 101, 9, 5
+    h, rows = config.d_model, 101
+    shapes = {"spatial_emb_matcher.weight": (h, 4 if patched else h), "spatial_emb_matcher.bias": (h,)}
+    if not patched:
+        shapes |= {"x_position_embeddings.weight": (rows, h), "y_position_embeddings.weight": (rows, h), "LayerNorm.weight": (h,), "LayerNorm.bias": (h,)}
+    shapes = {"spatial_embedding." + n: shape for n, shape in shapes.items()}
+    if patched:
+        p = patched["patch_size"]
+        shapes |= {"visual_embedding.patch_embed.proj.weight": (h, patched["num_channels"], *p), "visual_embedding.patch_embed.proj.bias": (h,)}
     if page:
-        values = page.hidden_size
+        shapes |= {"visual_embedding.visual_emb_matcher.weight": (h, page.hidden_size), "visual_embedding.visual_emb_matcher.bias": (h,)}
         encoder = BeitModel(page, add_pooling_layer=False)
         with torch.no_grad():
             for p in encoder.parameters():
                 p.add_(torch.randn(p.shape, generator=g) * 0.2)
         encoder.save_pretrained(os.path.join(work, name + "-page"))
         tensors |= {"visual_embedding.image_model." + n: p for n, p in load_file(os.path.join(work, name + "-page", "model.safetensors")).items()}
-    for n, shape in {"spatial_embedding.x_position_embeddings.weight": (rows, h), "spatial_embedding.y_position_embeddings.weight": (rows, h),
-                     "spatial_embedding.LayerNorm.weight": (h,), "spatial_embedding.LayerNorm.bias": (h,),
-                     "spatial_embedding.spatial_emb_matcher.weight": (h, h), "spatial_embedding.spatial_emb_matcher.bias": (h,),
-                     "visual_embedding.visual_emb_matcher.weight": (h, values), "visual_embedding.visual_emb_matcher.bias": (h,)}.items():
+    for n, shape in shapes.items():
         tensors[n] = torch.randn(shape, generator=g) * 0.4
     os.makedirs(seed)
     save_file(tensors, os.path.join(seed, "model.safetensors"), metadata={"format": "pt"})
-    js = {**config.to_dict(), "max_2d_position_embeddings": rows, **({"visual_config": page.to_dict()} if page else {"patch_values": values, "patches": patches})}
+    js = {**config.to_dict(), "max_2d_position_embeddings": rows, **({"visual_config": page.to_dict()} if page else {}),
+          **({"linear_boxes": True, "patch_config": patched} if patched else {})}
     json.dump(js, open(os.path.join(seed, "config.json"), "w"))
     unigram(seed, config.vocab_size)
     tokens, decoder, targets = batch(config)
     boxes = torch.randint(0, rows, (*tokens.shape, 4), generator=g)
-    pixels = torch.randn(len(tokens), patches, values, generator=g)
-    cut = pixels
-    if page:
-        pixels = torch.randn(len(tokens), page.num_channels, page.image_size, page.image_size, generator=g)
-        cut = torch.nn.functional.unfold(pixels, page.patch_size, stride=page.patch_size).transpose(1, 2)
+    ask, more = {}, dict(boxes=boxes)
+    if page or patched:
+        look = patched or page.to_dict()
+        both = lambda n: (n, n) if isinstance(n, int) else n
+        more["patches"] = torch.randn(len(tokens), look["num_channels"], *both(look["image_size"]), generator=g)
+        cut = torch.nn.functional.unfold(more["patches"], look["patch_size"], stride=look["patch_size"]).transpose(1, 2)
+        ask["patches"] = cut.flatten(1).tolist()
     own = os.path.join(work, name + "-own")
     s.run("import", "--base", seed, "--sequence", str(tokens.shape[1]), "--out", own)
     model = AutoModelForSeq2SeqLM.from_pretrained(os.path.join(own, "base"), trust_remote_code=True)
     there = load_file(os.path.join(own, "base", "model.safetensors"))
     missing = [n for n, p in tensors.items() if not torch.equal(p, there.get("starling." + n, there.get(n, p + 1)))]
     report(name, f"tensors that the exported folder changes{': ' + missing[0] if missing else ''}", len(missing), 0)
-    ask = dict(tokens=tokens.tolist(), decoder=decoder.tolist(), boxes=boxes.tolist(), patches=cut.flatten(1).tolist())
-    more = dict(boxes=boxes, patches=pixels)
+    ask |= dict(tokens=tokens.tolist(), decoder=decoder.tolist(), boxes=boxes.tolist())
     report(name, "logits", relative(s.ask(op="logits", checkpoint=own, rank=0, **ask), logits_of(model, tokens, decoder, **more).flatten(1)))
     want = greedy(model, tokens, **more)
-    got = s.ask(op="answers", checkpoint=own, rank=0, tokens=ask["tokens"], boxes=ask["boxes"], patches=ask["patches"])
+    got = s.ask(op="answers", checkpoint=own, rank=0, **{k: v for k, v in ask.items() if k != "decoder"})
     report(name, "greedy answers that differ", sum((g["Tokens"] or []) != w[0] for g, w in zip(got, want)), 0)
     model.zero_grad()
     forward(model, tokens, decoder, labels=targets, **more).loss.backward()
@@ -241,6 +247,8 @@ def check(s, work, only):
             check_one(s, work, name, config, head, dtype)
     beit = BeitConfig(hidden_size=20, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24, image_size=12, patch_size=4,
                       use_absolute_position_embeddings=True, use_relative_position_bias=True, hidden_dropout_prob=0.0, drop_path_rate=0.0)
-    for name, page in {"t5-boxes": None, "t5-page": beit}.items():
+    wide = dict(image_size=[12, 15], patch_size=[3, 5], num_channels=3, overlap=False, unplaced=False, first=False)
+    for name, look in {"t5-boxes": {}, "t5-page": {"page": beit}, "t5-patches": {"patched": wide},
+                       "t5-overlap": {"patched": {**wide, "overlap": True, "unplaced": True, "first": True}}}.items():
         if name.startswith(only):
-            check_boxes(s, work, name, page)
+            check_boxes(s, work, name, **look)

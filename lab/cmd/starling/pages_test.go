@@ -16,8 +16,8 @@ import (
 	"github.com/starling-fl/starling/tokenizer"
 )
 
-// looker writes the folder of a small untrained base that answers questions and looks at pages.
-func looker(t *testing.T) string {
+// looker writes the folder of a small untrained base that answers questions and looks at pages, by an encoder or as patches.
+func looker(t *testing.T, patches bool) string {
 	t.Helper()
 	tok, err := tokenizer.TrainUnigram(func(yield func(string) bool) { yield("question: context: who total invoice date 0123456789") }, 80,
 		[]string{"<pad>", "</s>", "<unk>"})
@@ -29,11 +29,16 @@ func looker(t *testing.T) string {
 		t.Fatal(err)
 	}
 	page := model.NewViT(16, 1, dataset.PageSideDrawn, 56, 3)
-	page.ViT.BEiT = model.BEiT{NoKeyBias: true, Scaled: true, NoNorm: true}
-	b, err := model.RandomBase(model.Config{ModelType: "t5", VocabSize: parsed.VocabSize(), HiddenSize: 16, NumHiddenLayers: 1, NumAttentionHeads: 2,
+	c := model.Config{ModelType: "t5", VocabSize: parsed.VocabSize(), HiddenSize: 16, NumHiddenLayers: 1, NumAttentionHeads: 2,
 		IntermediateSize: 16, LayerNormEps: 1e-6, HiddenAct: "relu", T5: model.T5{DecoderLayers: 1, KeySize: 8, Buckets: 8, MaxDistance: 16, End: 1,
-			Scaled: true, Boxes: 1001, Visual: model.Visual{HiddenSize: 16, NumHiddenLayers: 1, NumAttentionHeads: 2, IntermediateSize: 16,
-				LayerNormEps: 1e-12, HiddenAct: "gelu", ViT: page.ViT}}}, 3, tok)
+			Scaled: true, Boxes: 1001, LinearBoxes: patches}}
+	if patches {
+		c.T5.Patched.ViT = page.ViT
+	} else {
+		page.ViT.BEiT = model.BEiT{NoKeyBias: true, Scaled: true, NoNorm: true}
+		c.T5.Visual = model.Visual{HiddenSize: 16, NumHiddenLayers: 1, NumAttentionHeads: 2, IntermediateSize: 16, LayerNormEps: 1e-12, HiddenAct: "gelu", ViT: page.ViT}
+	}
+	b, err := model.RandomBase(c, 3, tok)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +52,13 @@ func looker(t *testing.T) string {
 // Documents with pages all the way: written, served, joined over sockets, released, scored, answered, exported for
 // transformers and imported again; without a page they are refused by the key's name.
 func TestServePages(t *testing.T) {
+	t.Run("encoder", func(t *testing.T) { servePages(t, looker(t, false), "visual_emb_matcher") })
+	t.Run("patches", func(t *testing.T) { servePages(t, looker(t, true), "patch_embed.proj, spatial_emb_matcher") })
+}
+
+func servePages(t *testing.T, base, also string) {
 	t.Parallel()
-	dir, base := t.TempDir(), looker(t)
+	dir := t.TempDir()
 	binary := build(t)
 	const devices = 3
 	job := filepath.Join(dir, "job.yaml")
@@ -57,13 +67,13 @@ name: pages
 task: answer
 base: %q
 rounds: 2
-adapter: {rank_min: 1, rank_max: 2, sequence: 40, answer: 6, also: [visual_emb_matcher]}
+adapter: {rank_min: 1, rank_max: 2, sequence: 40, answer: 6, also: [%s]}
 training: {steps: 2, batch: 4}
 cohort: {population: %d, floor: 3}
 shard: {size: 8, floor: 3, corrupt: 0, breach_bits: 0}
 privacy: {simulated_population: 1000000, simulated_cohort: 10000}
 enrolment: {secret: a secret of the test}
-`, base, devices)
+`, base, also, devices)
 	if err := os.WriteFile(job, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -55,6 +55,8 @@ func cases() []benchCase {
 			Rank: 16, Spec: training.Spec{Batch: 4, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 256}, Full: true},
 		{Name: "vt5-nf4-b1-s256", Step: &nn.StepSpec{Config: vt5Small(), Method: model.Method{RMax: 6, Alpha: 16, Task: model.TaskAnswer, Answer: 16,
 			Also: "visual_emb_matcher"}, Rank: 6, Spec: training.Spec{Batch: 1, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 256}, NF4: true, Full: true},
+		{Name: "patches-nf4-b1-s256", Step: &nn.StepSpec{Config: patchesSmall(), Method: model.Method{RMax: 6, Alpha: 16, Task: model.TaskAnswer, Answer: 16,
+			Also: "spatial_emb_matcher,patch_embed.proj"}, Rank: 6, Spec: training.Spec{Batch: 1, Optimizer: training.AdamW, WeightDecay: 0.01}, Sequence: 256}, NF4: true, Full: true},
 		{Name: "smollm2-full-b1-s256", Step: decoderStep(smollm2(), 1, 256), Full: true},
 		{Name: "smollm2-full-b4-s256", Step: decoderStep(smollm2(), 4, 256), Full: true},
 		{Name: "smollm2-2g-b4-s256", Step: within(2048, decoderStep(smollm2(), 4, 256)), Full: true},
@@ -137,6 +139,15 @@ func t5Small() model.Config {
 	return model.Config{ModelType: "t5", VocabSize: 32128, HiddenSize: 512, NumHiddenLayers: 6, NumAttentionHeads: 8, IntermediateSize: 2048,
 		LayerNormEps: 1e-6, HiddenAct: "relu",
 		T5: model.T5{DecoderLayers: 6, KeySize: 64, Buckets: 32, MaxDistance: 128, Scaled: true, End: 1}}
+}
+
+// patchesSmall is a T5-small that reads patches of pages as Federated DocVQA's T5 does.
+func patchesSmall() model.Config {
+	c := t5Small()
+	c.T5.Boxes, c.T5.LinearBoxes = 1001, true
+	c.T5.Patched.ViT = model.ViT{ImageSize: model.Square(224), PatchSize: model.Square(16), Channels: 3,
+		Mean: [3]float64{0.485, 0.456, 0.406}, Std: [3]float64{0.229, 0.224, 0.225}}
+	return c
 }
 
 // vt5Small is a T5-small that looks at pages by DiT-base.

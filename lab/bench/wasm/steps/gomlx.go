@@ -98,6 +98,8 @@ func (c *benchCase) value(p nn.Param) any {
 	switch {
 	case p.Name == task.Tokens:
 		return c.tokens()
+	case p.Name == task.Boxes:
+		return make([]int32, model.Elements(p.Shape))
 	case p.DType == dtypes.Int32:
 		return c.labels(c.Step.Batch)
 	}
