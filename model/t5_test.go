@@ -141,7 +141,9 @@ func TestT5FoldersComeBack(t *testing.T) {
 		"boxes":    func(c *Config) { c.T5.Boxes = 11 },
 		"patches":  func(c *Config) { *c = withPatches(nil) },
 		"overlap": func(c *Config) {
-			*c = withPatches(func(p *Patched) { p.Overlap, p.Unplaced, p.First, p.Channels, p.Mean = true, true, true, 1, [3]float64{0.25, 0.25, 0.25} })
+			*c = withPatches(func(p *Patched) {
+				p.Overlap, p.Unplaced, p.First, p.Channels, p.Mean = true, true, true, 1, [3]float64{0.25, 0.25, 0.25}
+			})
 		},
 	} {
 		c := tinyT5(f)
