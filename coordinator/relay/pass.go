@@ -89,9 +89,7 @@ func (p *passage) up() error {
 				busy.Put(large)
 				large = nil
 			}
-			if err := p.owner.sent(); err != nil {
-				return err
-			}
+			p.owner.sent()
 		}
 	}
 }
