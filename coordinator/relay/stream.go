@@ -127,8 +127,9 @@ func (s *stream) failed(why error) {
 // say has the link send what there is, under mu.
 func (s *stream) say() {
 	data := min(s.out.len(), s.credit)
-	if s.owed >= plenty { // who downloads much waits for it
-		data += s.owed
+	// Who sends so much that either end waits for the other's credit has none wait for others.
+	if s.owed >= s.least() && s.room < s.least()/4 || s.out.len() > s.credit {
+		data += plenty
 	}
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()

@@ -34,14 +34,28 @@ func TestSentWaitsForTheLink(t *testing.T) {
 	}
 }
 
-// Who downloads much does not wait for others to have something to say.
-func TestMuchCreditIsNotGathered(t *testing.T) {
-	l := unlinked(nil)
-	s := newStream(l, 1, netip.AddrPort{}, downWindow, upWindow)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.grant(downWindow / 2)
-	if !s.ringed || l.waiting < plenty {
-		t.Errorf("a grant of %d bytes is gathered with less than %d of others", downWindow/2, plenty-l.waiting)
+// Who may send hardly anything, or has more to send than it may, does not wait for others to have
+// something to say, and nobody else is told sooner for it.
+func TestCreditIsNotGatheredWhereItIsWaitedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		room, credit, out int
+		soon              bool
+	}{
+		"read, and nothing may come": {0, upWindow, 0, true},
+		"read, and more may come":    {downWindow / 2, upWindow, 0, false},
+		"written beyond its credit":  {downWindow, 10, 11, true},
+		"written within it":          {downWindow, upWindow, mostOut - 1, false},
+	} {
+		l := unlinked(nil)
+		s := newStream(l, 1, netip.AddrPort{}, c.room, c.credit)
+		if _, err := s.Write(make([]byte, c.out)); err != nil {
+			t.Fatal(err)
+		}
+		s.mu.Lock()
+		s.grant(downWindow - c.room)
+		s.mu.Unlock()
+		if !s.ringed || (l.waiting >= plenty) != c.soon {
+			t.Errorf("%s: waits for %d bytes of others", name, plenty-l.waiting)
+		}
 	}
 }
