@@ -67,7 +67,7 @@ func attacks(units []Unit) (all []attack) {
 }
 
 // azk clusters the units; the cluster whose first metric is higher on average are the members
-// (section 5.2.3, without knowledge).
+// (section 5.2.3, without knowledge), by the next one where both have the same.
 func azk(metrics []Metric) func(known, units []Unit, seed uint64) (verdicts, error) {
 	return func(_, units []Unit, seed uint64) (v verdicts, err error) {
 		points := rows(units, metrics)
@@ -76,7 +76,7 @@ func azk(metrics []Metric) func(known, units []Unit, seed uint64) (verdicts, err
 			return v, err
 		}
 		in := 0
-		if c.Centres[1][0] > c.Centres[0][0] {
+		if slices.Compare(c.Centres[1], c.Centres[0]) > 0 {
 			in = 1
 		}
 		for i, p := range points {

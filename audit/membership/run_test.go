@@ -252,3 +252,20 @@ func TestRunRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Where nobody's answers are right to the letter, those alike to right ones tell whose cluster is the members', whatever the
+// clusters' order.
+func TestAZKWithoutAccuracy(t *testing.T) {
+	for seed := range uint64(8) {
+		units, _ := drawn(seed, 40, 2)
+		for i := range units {
+			units[i].Means[ACC], units[i].Means[NLS] = 0, 0.01*float64(i%3)
+			if units[i].Member {
+				units[i].Means[NLS] += 0.5
+			}
+		}
+		if a := row(t, run(t, units, 5), "AZK").Figures.Balanced; a < 0.95 {
+			t.Errorf("seed %d: %.2f", seed, a)
+		}
+	}
+}

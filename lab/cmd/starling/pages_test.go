@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/audit/membership"
+	"github.com/starling-fl/starling/audit/memorization"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/evaluation"
 	"github.com/starling-fl/starling/internal/outcome"
@@ -47,6 +49,56 @@ func looker(t *testing.T, patches bool) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// A released model that looks at pages and was trained on few of them for long is attacked by its providers' other documents: it
+// names members whose names were removed from words and blurred in pictures, and no others, and membership shows.
+func TestAuditOfPages(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	do := func(into any, args ...string) {
+		t.Helper()
+		code, out, stderr := runCLI(t, append([]string{"--json"}, args...)...)
+		if code != 0 {
+			t.Fatalf("%s: exit %d: %s", args[0], code, stderr)
+		}
+		if err := json.Unmarshal([]byte(out), into); err != nil {
+			t.Fatalf("%s: %v: %s", args[0], err, out)
+		}
+	}
+	var made struct{ Files []string }
+	for _, split := range []string{"train", "red"} {
+		do(&made, "invoices", "--questions", "--pages", "--asked", "sender=1", "--split", split, "--clients", "1", "--per-client", "72", "--providers", "12", "--out", dir)
+	}
+	base := filepath.Join(dir, "base")
+	do(&made, "pretrain", "--architecture", "t5", "--generated", "--patches", "--layers", "1", "--steps", "4", "--batch", "4", "--vocab", "600", "--out", base)
+	var run struct{ Checkpoint string }
+	args := []string{"simulate", "--base", base, "--data", filepath.Join(dir, "train-0.jsonl"), "--test", filepath.Join(dir, "red-0.jsonl"),
+		"--population", "2", "--cohort", "1", "--every", "0", "--validation", "4", "--rounds", "1", "--out", filepath.Join(dir, "run")}
+	for _, s := range []string{"cohort.sampling=fixed", "shard.corrupt=0", "privacy.none=true", "task=answer", "adapter.method=full", "adapter.sequence=48",
+		"adapter.answer=12", "training.steps=160", "training.batch=8", "training.learning_rate=0.005", "privacy.clip_norm=100"} {
+		args = append(args, "--set", s)
+	}
+	do(&run, args...)
+	attacked := []string{"--checkpoint", run.Checkpoint, "--data", filepath.Join(dir, "red-0.jsonl"), "--in", filepath.Join(dir, "members.json")}
+	var memory struct {
+		Blurred bool                                          `json:"pictures_blurred"`
+		Removed struct{ Model, Base memorization.Comparison } `json:"answers_removed"`
+	}
+	do(&memory, append([]string{"audit", "memorization"}, attacked...)...)
+	m := memory.Removed.Model
+	if !memory.Blurred || m.Members.Questions != 36 || m.Others.Questions != 36 || m.Members.ANLS < m.Others.ANLS+0.2 {
+		t.Errorf("%+v", memory)
+	}
+	var who membership.Result
+	do(&who, append([]string{"audit", "membership", "--questions", "0"}, attacked...)...)
+	areas := map[string]float64{}
+	for _, r := range who.Sets[0].Rows {
+		areas[r.Attack] = r.Figures.AUC
+	}
+	if !who.Told || who.Suspect || areas["loss"] < 0.7 || areas["AZK"] < 0.7 {
+		t.Errorf("told %v, suspect %v, areas under the curves %v", who.Told, who.Suspect, areas)
+	}
 }
 
 // Documents with pages all the way: written, served, joined over sockets, released, scored, answered, exported for
