@@ -33,7 +33,7 @@ func (p Patched) check(boxes int) error {
 	case p.NoBias || p.BEiT != (BEiT{}):
 		err = fmt.Errorf("%w: patches are read without attention, and it says how", ErrConfig)
 	case boxes < 2:
-		err = fmt.Errorf("%w: max_2d_position_embeddings is %d, want 2 or more: boxes say which patch a token stands in", ErrConfig, boxes)
+		err = fmt.Errorf("%w: max_2d_position_embeddings is %d, want 2 to %d: boxes say which patch a token stands in", ErrConfig, boxes, PageSide+1)
 	}
 	if err != nil {
 		return fmt.Errorf("patch_config: %w", err)

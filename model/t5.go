@@ -229,6 +229,8 @@ func validateT5(c Config) error {
 		return bad("pooling is %q, but a t5 pools nothing", c.Pooling)
 	case t.LinearBoxes && t.Boxes < 2:
 		return bad("linear_boxes is true and max_2d_position_embeddings %d, want 2 or more", t.Boxes)
+	case (t.LinearBoxes || t.Patched.On()) && t.Boxes > PageSide+1:
+		return bad("max_2d_position_embeddings is %d, want at most %d with linear_boxes or patch_config: the page's edge is the last coordinate", t.Boxes, PageSide+1)
 	case t.Visual.On() && t.Patched.On():
 		return bad("both visual_config and patch_config say what reads the page, want one")
 	case t.Visual.On() && t.Visual.check() != nil:

@@ -61,6 +61,7 @@ func TestT5RefusesByName(t *testing.T) {
 		"feed_forward_proj":               func(c *Config) { c.HiddenAct = "mish" },
 		"max_2d_position_embeddings":      func(c *Config) { c.T5.Boxes = 1 << 20 },
 		"linear_boxes":                    func(c *Config) { c.T5.LinearBoxes = true },
+		"with linear_boxes":               func(c *Config) { c.T5.LinearBoxes, c.T5.Boxes = true, 1024 },
 		"pooling":                         func(c *Config) { c.Pooling = PoolHF },
 		"layer_norm_epsilon":              func(c *Config) { c.LayerNormEps = 0 },
 	} {

@@ -102,6 +102,7 @@ func TestVisualRefusesByName(t *testing.T) {
 		"num_channels":           func(c *Config) { c.T5.Patched.Channels = 2 },
 		"image_std":              func(c *Config) { c.T5.Patched.Std[1] = 0 },
 		"without attention":      func(c *Config) { c.T5.Patched.BEiT.Scaled = true },
+		"at most 1001 with":      func(c *Config) { c.T5.Boxes = 1024 },
 		"boxes say which patch":  func(c *Config) { c.T5.Boxes, c.T5.LinearBoxes = 0, false },
 	} {
 		c := withPatches(nil)

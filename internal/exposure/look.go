@@ -79,8 +79,8 @@ type Looks struct {
 	RedModel, RedBase []evaluate.Examined
 	DeltaMemory       []float64 // how alike answers without a question are; NaN: none
 	Unprinted         []bool    // questions whose answer does not stand in the document
-	// Blurred says that the base reads pages' pictures.
-	Blurred, Questions bool
+	// Blurred says that the base reads pages' pictures, Patched that it does so as they are, without an encoder.
+	Blurred, Patched, Questions bool
 }
 
 // Wanted says how much is looked at beside the examples as they are: the answers to questions
@@ -106,8 +106,10 @@ func (s *Subject) Look(ctx context.Context, p *People, want Wanted) (l *Looks, e
 	var red []dataset.Example
 	var at []int
 	for i, e := range p.Examples {
-		_, looks := s.Checkpoint.Base.Config.T5.Page()
+		t5 := s.Checkpoint.Base.Config.T5
+		_, looks := t5.Page()
 		l.Blurred = l.Blurred || e.Image != nil && looks
+		l.Patched = l.Blurred && t5.Patched.On()
 		if len(e.Answers) == 0 {
 			continue
 		}

@@ -30,6 +30,7 @@ type memorizationReport struct {
 	Keys      map[string]memorization.Comparison `json:"answers_removed_by_key,omitempty"` // of the released model
 	Disclosed []exposure.Disclosed               `json:"disclosed,omitempty"`
 	Blurred   bool                               `json:"pictures_blurred,omitempty"` // the base reads pages' pictures
+	Patched   bool                               `json:"pictures_as_patches,omitempty"`
 }
 
 // compared is of the released model and of the base.
@@ -76,7 +77,7 @@ func (f *memorizationFlags) run(ctx context.Context, a *command.App) error {
 	if err != nil {
 		return err
 	}
-	report := memorizationReport{Audited: r, Blurred: looks.Blurred, Keys: map[string]memorization.Comparison{}}
+	report := memorizationReport{Audited: r, Blurred: looks.Blurred, Patched: looks.Patched, Keys: map[string]memorization.Comparison{}}
 	compare := func(base, removed bool) memorization.Comparison {
 		return memorization.Compare(looks.Outcomes(p, base, removed, removed), 1)
 	}
@@ -144,6 +145,9 @@ func (r memorizationReport) dossier() dossier.Dossier {
 		d.Limits = append(d.Limits, "Pages' pictures were blurred where removed words stand. How long these were still shows, and so does what tells an answer and is no word that was read: a logo, or what the scanner missed.")
 	} else {
 		d.Limits = append(d.Limits, "Text alone is looked at: no pictures of pages were read.")
+	}
+	if r.Patched {
+		d.Limits = append(d.Limits, "The base reads pictures as patches, without an encoder: one told three senders apart by their blurred names alone, likely by how dark and how long these were. What is answered of others' documents says how much of that there is.")
 	}
 	return d
 }

@@ -83,11 +83,12 @@ func TestAuditOfPages(t *testing.T) {
 	attacked := []string{"--checkpoint", run.Checkpoint, "--data", filepath.Join(dir, "red-0.jsonl"), "--in", filepath.Join(dir, "members.json")}
 	var memory struct {
 		Blurred bool                                          `json:"pictures_blurred"`
+		Patched bool                                          `json:"pictures_as_patches"`
 		Removed struct{ Model, Base memorization.Comparison } `json:"answers_removed"`
 	}
 	do(&memory, append([]string{"audit", "memorization"}, attacked...)...)
 	m := memory.Removed.Model
-	if !memory.Blurred || m.Members.Questions != 36 || m.Others.Questions != 36 || m.Members.ANLS < m.Others.ANLS+0.2 {
+	if !memory.Blurred || !memory.Patched || m.Members.Questions != 36 || m.Others.Questions != 36 || m.Members.ANLS < m.Others.ANLS+0.2 {
 		t.Errorf("%+v", memory)
 	}
 	var who membership.Result
