@@ -101,7 +101,7 @@ func WritePages(set *Set, folder string) error {
 		e := &set.Examples[i]
 		file, done := written[e.Image]
 		if !done {
-			path := filepath.Join(folder, fmt.Sprintf("%s-%05d.png", cmp.Or(e.User, set.Name), i))
+			path := filepath.Join(folder, PageName(set, i))
 			err := WritePNG(path, e.Image)
 			if err == nil {
 				file, err = OpenImage(path)
@@ -114,4 +114,9 @@ func WritePages(set *Set, folder string) error {
 		e.Image = file
 	}
 	return nil
+}
+
+// PageName is what WritePages calls the picture of the i-th example, unless it is one before it.
+func PageName(set *Set, i int) string {
+	return fmt.Sprintf("%s-%05d.png", cmp.Or(set.Examples[i].User, set.Name), i)
 }

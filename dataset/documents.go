@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // DocumentsVersion names what Documents and PublicDocuments make: it changes whenever
@@ -77,6 +78,15 @@ func Documents(cfg DocumentConfig) (*Set, error) {
 	return set, nil
 }
 
+// keysOf are the names of keys, as errors list them.
+func keysOf(keys []documentKey) string {
+	var names []string
+	for _, k := range keys {
+		names = append(names, k.key)
+	}
+	return strings.Join(names, ", ")
+}
+
 // check fills in what the configuration leaves open, and numbers its split.
 func (cfg *DocumentConfig) check() (split int, err error) {
 	split = slices.Index(DocumentSplits(), cfg.Split)
@@ -105,10 +115,14 @@ func (cfg *DocumentConfig) check() (split int, err error) {
 		return 0, bad("%d clients of %d providers are beyond the %d providers that can be named", cfg.Clients, cfg.Providers, int64(maxProviders))
 	}
 	for _, key := range slices.Sorted(maps.Keys(cfg.Asked)) {
-		known := slices.ContainsFunc(documentKeys, func(k documentKey) bool { return k.key == key }) ||
-			cfg.Identifiers && slices.ContainsFunc(identifierKeys, func(k documentKey) bool { return k.key == key })
-		if n := cfg.Asked[key]; !known || n < 0 || n > maxAsked {
-			return 0, bad("%d in proportion for the key %.40q, want 0 to %d for keys of documents, with identifiers theirs too", n, key, maxAsked)
+		named := func(k documentKey) bool { return k.key == key }
+		switch n := cfg.Asked[key]; {
+		case !cfg.Identifiers && slices.ContainsFunc(identifierKeys, named):
+			return 0, bad("the key %q is asked for, which documents have with identifiers alone", key)
+		case !slices.ContainsFunc(documentKeys, named) && !slices.ContainsFunc(identifierKeys, named):
+			return 0, bad("no document has the key %.40q, want %s; with identifiers also %s", key, keysOf(documentKeys), keysOf(identifierKeys))
+		case n < 0 || n > maxAsked:
+			return 0, bad("the key %q is asked for %d in proportion, want 0 to %d", key, n, maxAsked)
 		}
 	}
 	if red {

@@ -18,6 +18,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/fleetdata"
+	"github.com/starling-fl/starling/internal/named"
 )
 
 type invoicesReport struct {
@@ -66,9 +67,15 @@ has documents that was made with the same flags but --train-clients and
 				return command.Usagef("--out is required: the folder to write to")
 			}
 			if questions {
+				if documents.Sheets < 1 {
+					return command.Usagef("--sheets is %d, want 1 to %d", documents.Sheets, dataset.MaxSheets)
+				}
 				d := &documents
 				d.Seed, d.Split, d.Clients, d.PerClient, d.Providers = cfg.Seed, cfg.Split, cfg.Clients, cfg.PerClient, cfg.Providers
 				return writeQuestions(a, *d, train, out)
+			}
+			if cfg.Split == dataset.RedSplit {
+				return command.Usagef("--split %s needs --questions: it is of documents", cfg.Split)
 			}
 			for _, name := range ofQuestions {
 				if cmd.Flags().Changed(name) {
@@ -78,6 +85,9 @@ has documents that was made with the same flags but --train-clients and
 			set, err := dataset.Invoices(cfg)
 			if err != nil {
 				return command.Usage(err)
+			}
+			if err := onlyThese(set, out, cfg.Split); err != nil {
+				return err
 			}
 			return writeInvoices(a, set, invoicesReport{Generator: dataset.GeneratorVersion}, out)
 		},
@@ -109,8 +119,11 @@ func writeQuestions(a *command.App, cfg, train dataset.DocumentConfig, out strin
 	if err != nil {
 		return command.Usage(err)
 	}
+	if err := onlyThese(set, out, cfg.Split); err != nil {
+		return err
+	}
 	if cfg.Pages {
-		if err := dataset.WritePages(set, filepath.Join(out, "pages")); err != nil {
+		if err := dataset.WritePages(set, filepath.Join(out, pagesFolder)); err != nil {
 			return err
 		}
 	}
@@ -141,9 +154,12 @@ func writeQuestions(a *command.App, cfg, train dataset.DocumentConfig, out strin
 			return err
 		}
 		r.Members = members
-		if err := os.WriteFile(r.Members, append(names, '\n'), 0o600); err != nil {
+		if err := os.WriteFile(r.Members, append(names, '\n'), 0o644); err != nil { // as the files that name all of them
 			return err
 		}
+	} else if cfg.Split == dataset.RedSplit {
+		fmt.Fprintf(a.Stderr, "note: no member: a training split of %d clients with %d documents each has none of the %d providers; "+
+			"make more documents here or there (--per-client, --train-clients, --train-per-client)\n", cmp.Or(train.Clients, cfg.Clients), cmp.Or(train.PerClient, cfg.PerClient), len(of))
 	}
 	return writeInvoices(a, set, r, out)
 }
@@ -160,6 +176,36 @@ func trainingOf(cfg, train dataset.DocumentConfig) (*dataset.Set, error) {
 	return set, nil
 }
 
+// pagesFolder is where documents' pictures are, beside the files that name them.
+const pagesFolder = "pages"
+
+func clientPath(out, user string) string { return filepath.Join(out, user+".jsonl") }
+
+// onlyThese refuses a folder with files of the same split that a run before this one made and this one would leave: they
+// would be taken for its own.
+func onlyThese(set *dataset.Set, out, split string) error {
+	ours, drawn := map[string]bool{}, map[*dataset.Image]bool{nil: true}
+	for i := range set.Examples {
+		e := &set.Examples[i]
+		ours[clientPath(out, e.User)] = true
+		if !drawn[e.Image] {
+			drawn[e.Image], ours[filepath.Join(out, pagesFolder, dataset.PageName(set, i))] = true, true
+		}
+	}
+	for _, pattern := range []string{split + "-*.jsonl", pagesFolder + "/" + split + "-*.png"} {
+		found, err := fs.Glob(os.DirFS(out), pattern)
+		if err != nil {
+			return fmt.Errorf("%w", err)
+		}
+		for _, path := range found {
+			if !ours[filepath.Join(out, path)] {
+				return named.Errorf("--out %s has %s of a run before, which this one does not make: remove that run's files, or take another folder", out, path)
+			}
+		}
+	}
+	return nil
+}
+
 func writeInvoices(a *command.App, set *dataset.Set, r invoicesReport, out string) error {
 	if err := command.EnsureDir(out); err != nil {
 		return err
@@ -171,7 +217,7 @@ func writeInvoices(a *command.App, set *dataset.Set, r invoicesReport, out strin
 			to++
 		}
 		part := &dataset.Set{Labels: set.Labels, Examples: set.Examples[from:to]}
-		path := filepath.Join(out, part.Examples[0].User+".jsonl")
+		path := clientPath(out, part.Examples[0].User)
 		if err := dataset.WriteJSONLines(path, part); err != nil {
 			return err
 		}
