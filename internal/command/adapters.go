@@ -95,10 +95,10 @@ func SayTask(w io.Writer, named bool, b *model.Base) {
 	}
 }
 
-// EnsureDir makes a folder for results.
+// EnsureDir makes a folder to write to.
 func EnsureDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("results folder: %w", err)
+		return named.Errorf("the folder to write to: %w", err)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (f File) Load() (*Data, error) {
 	}
 	written := all.Form() == dataset.FormPrompts || all.Form() == dataset.FormTalks || all.Form() == dataset.FormTranscripts // which have no labels
 	if len(all.Labels) == 0 && !written {
-		return nil, command.Usagef("%s holds %s, which serve, join and simulate take, and the demo does not", f.Path, all.Form().Description())
+		return nil, command.Usagef("%s holds %s, which serve, join and simulate take, and the demo does not: starling simulate --data %[1]s", f.Path, all.Form().Description())
 	}
 	if len(all.Labels) < 2 && !written {
 		return nil, fmt.Errorf("%s: every example has the label %q: want at least 2 labels", f.Path, all.Labels[0])

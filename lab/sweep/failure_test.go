@@ -118,7 +118,9 @@ func TestDataThatDoNotFit(t *testing.T) {
 		"images": func(e *dataset.Example) {
 			e.Text, e.Image = "", &dataset.Image{Width: 8, Height: 8, Channels: 1, Pixels: make([]float32, 64)}
 		},
-		"words": func(e *dataset.Example) { e.Tags = []int{0} },
+		"words":     func(e *dataset.Example) { e.Tags = []int{0} },
+		"questions": func(e *dataset.Example) { e.Question = "who?" },
+		"prompts":   func(e *dataset.Example) { e.Completion = "on" },
 	}
 	for _, c := range []struct {
 		holds, task string
@@ -134,6 +136,8 @@ func TestDataThatDoNotFit(t *testing.T) {
 		{"images", "classify", sight, "set task to image"},
 		{"texts", "", sight, "give images as data, or a base that reads texts"},
 		{"words", "", texts.Base, "set task to tag"},
+		{"questions", "", texts.Base, "give --base starling/documents, which does, or set task to span"},
+		{"prompts", "", texts.Base, "starling base fetch"},
 	} {
 		d, err := texts.Data(Source{Seed: 1})
 		ok(t, err)
@@ -141,6 +145,9 @@ func TestDataThatDoNotFit(t *testing.T) {
 			for i := range set.Examples {
 				kinds[c.holds](&set.Examples[i])
 			}
+		}
+		if c.holds == "questions" || c.holds == "prompts" {
+			d.Labels = nil
 		}
 		l := *texts
 		l.Base, l.Data = c.base, func(Source) (*Data, error) { return d, nil }

@@ -127,10 +127,13 @@ func (l *Lab) job(s Settings) (*Data, job.Job, error) {
 	if named, want := s.Job["task"], model.TaskTranscribe.String(); d.Validation.Form() == dataset.FormTranscripts && named != want {
 		return nil, job.Job{}, badSetting("data: %s holds %s, and the task is %v: set task to %s", d.Name, dataset.FormTranscripts.Description(), named, want)
 	}
-	j, err := s.JobOf(d.Name, d.Labels)
-	if err == nil {
-		err = d.fits(j.Method().Task, l.Base.Config)
+	name, _ := s.Job["task"].(string)
+	if kind, err := model.ParseTask(name); err == nil { // before the job misses labels that such data have not
+		if err := d.fits(kind, l.Base.Config); err != nil {
+			return nil, job.Job{}, err
+		}
 	}
+	j, err := s.JobOf(d.Name, d.Labels)
 	return d, j.ForBase(l.Base.Config), err
 }
 
@@ -153,6 +156,12 @@ func (d *Data) fits(kind model.TaskKind, base model.Config) error {
 	case !pictures && base.Sees():
 		return badSetting("data: %s holds %s, and the base, a %s, reads images: give images as data, or a base that reads texts",
 			d.Name, form.Description(), base.ModelType)
+	case form == dataset.FormQuestions && !task.Accepts(kind, form) && !base.Generates():
+		return badSetting("data: %s holds %s, and the base, a %s, writes no answers: give --base starling/documents, which does, "+
+			"or set task to %s, which finds them in the document", d.Name, form.Description(), base.ModelType, model.TaskSpan)
+	case (form == dataset.FormPrompts || form == dataset.FormTalks) && !base.Causal():
+		return badSetting("data: %s holds %s, and the base, a %s, does not write on: give the folder of a small language model as "+
+			"--base, one that starling base fetch HuggingFaceTB/SmolLM2-135M has fetched, say", d.Name, form.Description(), base.ModelType)
 	case !task.Accepts(kind, form):
 		return badSetting("data: %s holds %s, and the task is %s: set task to %s", d.Name, form.Description(), kind, want)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/program"
+	"github.com/starling-fl/starling/wasm"
 )
 
 func newProgramCmd(a *command.App) *cobra.Command {
@@ -35,6 +36,8 @@ type programLine struct {
 	Host   string `json:"host"`
 	Bytes  int    `json:"bytes"`
 	SHA256 string `json:"sha256"`
+	Memory uint64 `json:"memory_bytes"`    // what an instance takes, frozen weights with it
+	FLOPs  uint64 `json:"flops"`           // of a step; more than with more training.memory is what is computed again
 	Given  bool   `json:"given,omitempty"` // it is among those asked about
 }
 
@@ -99,8 +102,12 @@ func verifyPrograms(ctx context.Context, a *command.App, file string, work float
 			if err != nil {
 				return err
 			}
+			is, err := wasm.Verify(code, wasm.Limits{MemoryPages: wasm.MaxMemoryPages})
+			if err != nil {
+				return fmt.Errorf("rank %d for %s: %w", rank, host, err)
+			}
 			sum := fmt.Sprintf("%x", sha256.Sum256(code))
-			lines = append(lines, programLine{rank, host, len(code), sum, unknown[sum]})
+			lines = append(lines, programLine{rank, host, len(code), sum, uint64(is.MemoryPages) * wasm.PageSize, is.Manifest.FLOPs, unknown[sum]})
 		}
 	}
 	for _, l := range lines {
@@ -122,7 +129,8 @@ func printPrograms(w io.Writer, lines []programLine) error {
 		if l.Given {
 			mark = "verified"
 		}
-		fmt.Fprintf(t, "rank %d\t%s\t%d bytes\t%s\t%s\n", l.Rank, l.Host, l.Bytes, l.SHA256, mark)
+		fmt.Fprintf(t, "rank %d\t%s\t%d bytes\t%.1f MiB of memory\t%.3g GFLOP a step\t%s\t%s\n", l.Rank, l.Host, l.Bytes,
+			float64(l.Memory)/(1<<20), float64(l.FLOPs)/1e9, l.SHA256, mark)
 	}
 	return t.Flush()
 }

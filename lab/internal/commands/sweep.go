@@ -84,7 +84,7 @@ against what was published.`,
 	fl.StringVar(&f.test, "test", "", "labelled file of its own for the test part of --data")
 	fl.StringVar(&f.account, "account-search", "", "count the privacy of the file's search: draw its number of runs by poisson:MEAN, geometric:MEAN, logarithmic:MEAN or negative-binomial:ETA:MEAN")
 	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout instead of the embedded default")
-	fl.StringVar(&f.out, "out", "", "folder of the results (default: the sweep file's name without its ending)")
+	fl.StringVar(&f.out, "out", "", "the sweep's folder (default: the sweep file's name without its ending)")
 	fl.IntVar(&f.workers, "workers", runtime.NumCPU(), "clients that train side by side; results do not depend on it")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "check every run's settings and budget and list them, without running any")
 	command.ColumnFlags(fl, &f.columns)
