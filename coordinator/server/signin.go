@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/starling-fl/starling/coordinator/internal/origin"
 	"github.com/starling-fl/starling/coordinator/signin"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/wire"
@@ -110,7 +111,7 @@ func (s *desk) serveCallback(w http.ResponseWriter, r *http.Request) {
 	if c, err := r.Cookie(cookie.Name); err == nil {
 		value = c.Value
 	}
-	o, token, job, err := s.issuer.Finish(r.Context(), value, r.URL.Query())
+	o, token, job, err := s.issuer.Finish(r.Context(), origin.Of(s.cameFrom(r)), value, r.URL.Query())
 	if value != "" && !errors.Is(err, signin.ErrState) { // a stranger's link ends nobody's login
 		http.SetCookie(w, cookie)
 	}
@@ -118,7 +119,7 @@ func (s *desk) serveCallback(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, signin.ErrAway):
 		http.Error(w, signin.Reason(err), http.StatusServiceUnavailable)
 	case err != nil:
-		s.logOf(r).Warn("a login was refused", "error", signin.Reason(err))
+		s.logOf(r).Debug("a login was refused", "error", signin.Reason(err)) // strangers may have many
 		http.Error(w, signin.Reason(err), http.StatusUnauthorized)
 	case token == "":
 		s.logOf(r).Warn("a login was refused: no group has a role", "operator", o.Name)

@@ -21,8 +21,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,8 +53,11 @@ const (
 	refresh     = time.Hour        // after that its configuration and keys are read anew
 	keysApart   = 10 * time.Second // between two fetches of its keys, over all
 	keysBurst   = 3
-	loginsApart = time.Second // between two exchanges of codes, over all
-	loginsBurst = 20
+	loginsApart = time.Second / 10 // between two exchanges of codes, over all
+	loginsBurst = 50
+	placeApart  = 5 * time.Second // the same from one address (of one /64 in IPv6)
+	placeBurst  = 10
+	mostPlaces  = 4096 // whose pace is remembered
 )
 
 // algorithms are those that ID tokens may be signed by. All have a public key: what is public must
@@ -80,9 +85,11 @@ type Issuer struct {
 	logins *rate.Limiter
 
 	mu       sync.Mutex
-	found    *found                      // guarded by mu; nil before the issuer was reached
-	home     *url.URL                    // guarded by mu: where browsers have the dashboard
-	sessions map[[32]byte]store.Operator // guarded by mu, by the hash of their token
+	found    *found                         // guarded by mu; nil before the issuer was reached
+	home     *url.URL                       // guarded by mu: where browsers have the dashboard
+	sessions map[[32]byte]store.Operator    // guarded by mu, by the hash of their token
+	places   map[netip.Prefix]*rate.Limiter // guarded by mu: logins by where they come from
+	spent    map[[32]byte]time.Time         // guarded by mu: cookies of logins that are over, by their hash, and when they began
 }
 
 // found is what an issuer says of itself.
@@ -120,7 +127,7 @@ func New(cfg Config) (*Issuer, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	i := &Issuer{cfg: cfg, host: u.Host, key: make([]byte, 32), sessions: map[[32]byte]store.Operator{},
+	i := &Issuer{cfg: cfg, host: u.Host, key: make([]byte, 32), sessions: map[[32]byte]store.Operator{}, places: map[netip.Prefix]*rate.Limiter{}, spent: map[[32]byte]time.Time{},
 		keys: rate.NewLimiter(rate.Every(keysApart), keysBurst), logins: rate.NewLimiter(rate.Every(loginsApart), loginsBurst)}
 	rand.Read(i.key) // ends the program where the system has no randomness
 	i.client = &http.Client{Timeout: askTimeout, Transport: bounded{http.DefaultTransport, nil}, CheckRedirect: stay}
@@ -133,12 +140,35 @@ func private(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// stay follows no redirect to where others could read or answer.
+// stay follows no redirect to where others could read or answer, and none with a code or a secret.
 func stay(r *http.Request, via []*http.Request) error {
-	if len(via) > 3 || !private(r.URL) {
+	if len(via) > 3 || !private(r.URL) || via[0].Method != http.MethodGet {
 		return http.ErrUseLastResponse
 	}
 	return nil
+}
+
+// errPace is a fetch that there is no time for.
+var errPace = errors.New("it was asked a moment ago")
+
+// keySet tells a key that the issuer does not have from keys that cannot be had.
+type keySet struct{ oidc.KeySet }
+
+// awayKey is where a context has an *error, for why keys could not be had.
+type awayKey struct{}
+
+func (k keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
+	payload, err := k.KeySet.VerifySignature(ctx, jwt)
+	if err == nil {
+		return payload, nil
+	}
+	if errors.Is(err, errPace) {
+		return nil, errors.New("signin: the issuer had no such key a moment ago")
+	}
+	if away, ok := ctx.Value(awayKey{}).(*error); ok && strings.HasPrefix(err.Error(), "fetching keys") {
+		*away = err
+	}
+	return nil, fmt.Errorf("signin: %w", err)
 }
 
 // bounded cuts answers off, and refuses to ask more often than its limiter allows, if it has one.
@@ -149,7 +179,7 @@ type bounded struct {
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if b.pace != nil && !b.pace.Allow() {
-		return nil, errors.New("it was asked a moment ago")
+		return nil, errPace
 	}
 	res, err := b.next.RoundTrip(r)
 	if err == nil {
@@ -167,8 +197,8 @@ func (i *Issuer) Name() string { return i.host }
 // At sets where browsers have the dashboard: the issuer sends them back below it.
 func (i *Issuer) At(address string) error {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return fmt.Errorf("signin: the dashboard's address is %.200q, want one as https://host:port", address)
+	if err != nil || u.Host == "" || !private(u) || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return fmt.Errorf("signin: the dashboard's address is %.200q, want one as https://host:port, or http on this machine", address)
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -240,7 +270,7 @@ func (i *Issuer) discover(ctx context.Context) error {
 	// The set outlives ctx, and fetches by a client of its own.
 	slow := &http.Client{Timeout: askTimeout, Transport: bounded{http.DefaultTransport, i.keys}, CheckRedirect: stay}
 	set := oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), slow), says.Keys)
-	verifier := oidc.NewVerifier(i.cfg.Issuer, set, &oidc.Config{ClientID: i.cfg.ClientID, SupportedSigningAlgs: algorithms, Now: i.cfg.Now})
+	verifier := oidc.NewVerifier(i.cfg.Issuer, keySet{set}, &oidc.Config{ClientID: i.cfg.ClientID, SupportedSigningAlgs: algorithms, Now: i.cfg.Now})
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.found = &found{verifier, oauth2.Config{ClientID: i.cfg.ClientID, ClientSecret: i.cfg.Secret, Endpoint: endpoint, Scopes: scopes}}

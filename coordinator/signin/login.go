@@ -11,12 +11,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+	"golang.org/x/time/rate"
 
 	"github.com/starling-fl/starling/coordinator/store"
 )
@@ -65,10 +68,36 @@ func (i *Issuer) oauth(f *found) oauth2.Config {
 	return o
 }
 
-// Finish takes what the issuer sent a browser back with, and the browser's cookie. It returns who
+// spend lets a login be ended once, by its cookie, and bounds how many are, from one place and over all.
+func (i *Issuer) spend(cookie string, began time.Time, from netip.Prefix) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	now, hash := i.cfg.Now(), sha256.Sum256([]byte(cookie))
+	if _, over := i.spent[hash]; over {
+		return ErrState
+	}
+	place := i.places[from]
+	if place == nil {
+		if len(i.places) >= mostPlaces {
+			maps.DeleteFunc(i.places, func(_ netip.Prefix, l *rate.Limiter) bool { return l.Tokens() >= placeBurst })
+		}
+		if place = rate.NewLimiter(rate.Every(placeApart), placeBurst); len(i.places) < mostPlaces {
+			i.places[from] = place
+		}
+	}
+	if !place.Allow() || !i.logins.Allow() {
+		return fmt.Errorf("%w: too many logins at once: try again in some seconds", ErrRefused)
+	}
+	// No more of them than the limiter lets through while a cookie is good.
+	maps.DeleteFunc(i.spent, func(_ [32]byte, began time.Time) bool { return now.Sub(began) > LoginLife })
+	i.spent[hash] = began
+	return nil
+}
+
+// Finish takes what the issuer sent a browser back with, from where, and the browser's cookie. It returns who
 // signed in, a token for them, and the job whose dashboard they came from. The error is ErrRefused or
 // ErrAway; an operator without a role gets no token.
-func (i *Issuer) Finish(ctx context.Context, cookie string, q url.Values) (o store.Operator, token, job string, err error) {
+func (i *Issuer) Finish(ctx context.Context, from netip.Prefix, cookie string, q url.Values) (o store.Operator, token, job string, err error) {
 	f, err := i.reached()
 	if err != nil {
 		return o, "", "", err
@@ -79,7 +108,8 @@ func (i *Issuer) Finish(ctx context.Context, cookie string, q url.Values) (o sto
 		subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(i.made("state", cookie))) != 1 {
 		return o, "", "", ErrState
 	}
-	if age := i.cfg.Now().Unix() - int64(binary.BigEndian.Uint64(b)); age < 0 || age > int64(LoginLife/time.Second) {
+	at := time.Unix(int64(binary.BigEndian.Uint64(b)), 0)
+	if age := i.cfg.Now().Sub(at); age < 0 || age > LoginLife {
 		return o, "", "", fmt.Errorf("%w: the login took longer than %v: sign in again", ErrRefused, LoginLife)
 	}
 	switch iss := q.Get("iss"); { // RFC 9207
@@ -89,14 +119,18 @@ func (i *Issuer) Finish(ctx context.Context, cookie string, q url.Values) (o sto
 		return o, "", "", fmt.Errorf("%w: %s says %s %s", ErrRefused, i.host, said(q, "error"), said(q, "error_description"))
 	case q.Get("code") == "":
 		return o, "", "", fmt.Errorf("%w: the answer has no code", ErrRefused)
-	case !i.logins.Allow():
-		return o, "", "", fmt.Errorf("%w: too many people sign in at once: try again", ErrRefused)
+	}
+	if err := i.spend(cookie, at, from); err != nil {
+		return o, "", "", err
 	}
 	oauth := i.oauth(f)
 	answer, err := oauth.Exchange(context.WithValue(ctx, oauth2.HTTPClient, i.client), q.Get("code"), oauth2.VerifierOption(i.made("verifier", cookie)))
 	var refused *oauth2.RetrieveError
 	switch {
 	case errors.As(err, &refused):
+		if refused.ErrorCode != "invalid_grant" { // which anybody brings about
+			i.cfg.Log.Warn("the issuer gives no token", "error", refused.ErrorCode, "why", visible(refused.ErrorDescription))
+		}
 		return o, "", "", fmt.Errorf("%w: %s gives no token for this login: %s %s", ErrRefused, i.host, visible(refused.ErrorCode), visible(refused.ErrorDescription))
 	case err != nil:
 		i.cfg.Log.Warn("a login could not be ended", "error", err)
@@ -116,7 +150,8 @@ func (i *Issuer) Finish(ctx context.Context, cookie string, q url.Values) (o sto
 
 const (
 	sessionPrefix = "starling-session-"
-	mostSessions  = 1000 // the one that ends first makes room
+	mostSessions  = 10_000 // over all: of who has the most, the one that ends first makes room
+	mostOfOne     = 20     // of one person, the same
 )
 
 func isSession(given string) bool {
@@ -130,19 +165,38 @@ func (i *Issuer) open(o store.Operator) string {
 	token := sessionPrefix + hex.EncodeToString(b)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	now, first := i.cfg.Now(), [32]byte{}
+	now, of := i.cfg.Now(), map[string]int{}
 	for hash, s := range i.sessions {
 		if !now.Before(s.Expires) {
 			delete(i.sessions, hash)
-		} else if f, ok := i.sessions[first]; !ok || s.Expires.Before(f.Expires) {
-			first = hash
+			continue
 		}
+		of[s.Name]++
 	}
-	if len(i.sessions) >= mostSessions {
-		delete(i.sessions, first)
+	if of[o.Name] >= mostOfOne {
+		i.makeRoom(o.Name)
+	} else if len(i.sessions) >= mostSessions {
+		most := ""
+		for name, n := range of {
+			if n > of[most] {
+				most = name
+			}
+		}
+		i.makeRoom(most)
 	}
 	i.sessions[sha256.Sum256([]byte(token))] = o
 	return token
+}
+
+// makeRoom ends the session of somebody that would end first; mu is held.
+func (i *Issuer) makeRoom(name string) {
+	var first [32]byte
+	for hash, s := range i.sessions {
+		if f, ok := i.sessions[first]; s.Name == name && (!ok || s.Expires.Before(f.Expires)) {
+			first = hash
+		}
+	}
+	delete(i.sessions, first)
 }
 
 func (i *Issuer) session(token string) (store.Operator, error) {

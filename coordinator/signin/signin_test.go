@@ -17,6 +17,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -102,6 +103,8 @@ func signedBy(t testing.TB, alg jose.SignatureAlgorithm, key any, claims map[str
 	return raw
 }
 
+var anywhere = netip.MustParsePrefix("192.0.2.1/32")
+
 // begin takes a browser to where one signs in, and returns the code that it comes back with.
 func (p *provider) begin(t *testing.T, address string) url.Values {
 	t.Helper()
@@ -152,9 +155,9 @@ func TestIDTokens(t *testing.T) {
 		"a list within a list":                {map[string]any{"groups": []any{[]string{"federation-admins"}}}, "ada@example.org", ""},
 		"names and others":                    {map[string]any{"groups": []any{"staff", 1}}, "ada@example.org", ""},
 		"several in one text":                 {map[string]any{"groups": "staff federation-admins"}, "ada@example.org", ""},
-		"an address nobody looked at":         {map[string]any{"email_verified": false}, "4711", store.RoleOperator},
+		"an address nobody looked at":         {map[string]any{"email_verified": false}, "sub:4711", store.RoleOperator},
 		"verified as a text":                  {map[string]any{"email_verified": "true"}, "ada@example.org", store.RoleOperator},
-		"an address that is a number":         {map[string]any{"email": 7}, "4711", store.RoleOperator},
+		"an address that is a number":         {map[string]any{"email": 7}, "sub:4711", store.RoleOperator},
 		"two audiences, given to us":          {map[string]any{"aud": []string{"starling", "b"}, "azp": "starling"}, "ada@example.org", store.RoleOperator},
 		"a name of the folder's":              {map[string]any{"email": "(the folder)"}, "[the folder]", store.RoleOperator},
 		"what cannot be seen":                 {map[string]any{"email": "ada\u202e\n@x"}, `ada\u202e\n@x`, store.RoleOperator},
@@ -251,14 +254,14 @@ func TestLogin(t *testing.T) {
 	if got := p.codes[q.Get("code")].Get("redirect_uri"); got != "http://127.0.0.1:9090/fl/v1/oidc/callback" {
 		t.Errorf("browsers are sent back to %s", got)
 	}
-	o, token, job, err := i.Finish(t.Context(), cookie, q)
+	o, token, job, err := i.Finish(t.Context(), anywhere, cookie, q)
 	if err != nil || job != "invoices" || o.Role != store.RoleOperator || !IsToken(token) {
 		t.Fatalf("%+v, %q, %q, %v", o, token, job, err)
 	}
 	if again, err := i.Operator(t.Context(), token); err != nil || again != o {
 		t.Errorf("%+v, %v", again, err)
 	}
-	if _, _, _, err := i.Finish(t.Context(), cookie, q); !errors.Is(err, ErrRefused) {
+	if _, _, _, err := i.Finish(t.Context(), anywhere, cookie, q); !errors.Is(err, ErrRefused) {
 		t.Errorf("a code twice: %v", err)
 	}
 	i.cfg.Now = func() time.Time { return o.Expires }
@@ -273,7 +276,7 @@ func TestLogin(t *testing.T) {
 	p.claims = map[string]any{"groups": "others"}
 	address, cookie, err = i.Begin("")
 	ok(t, err)
-	if o, token, _, err := i.Finish(t.Context(), cookie, p.begin(t, address)); err != nil || token != "" || o.Role != "" {
+	if o, token, _, err := i.Finish(t.Context(), anywhere, cookie, p.begin(t, address)); err != nil || token != "" || o.Role != "" {
 		t.Errorf("without a role: %+v, %q, %v", o, token, err)
 	}
 }
@@ -312,7 +315,7 @@ func TestLoginsRefused(t *testing.T) {
 		"of another issuer":         {cookie, with(q, "iss", "https://id.example.org"), ErrRefused},
 		"an error in place of it":   {cookie, with(q, "error", "access_denied"), ErrRefused},
 	} {
-		if o, token, _, err := i.Finish(t.Context(), of.cookie, of.q); !errors.Is(err, of.want) || token != "" {
+		if o, token, _, err := i.Finish(t.Context(), anywhere, of.cookie, of.q); !errors.Is(err, of.want) || token != "" {
 			t.Errorf("%s: %+v %q %v, want %v", name, o, token, err, of.want)
 		}
 	}
@@ -321,14 +324,14 @@ func TestLoginsRefused(t *testing.T) {
 	ok(t, err)
 	q = p.begin(t, address)
 	p.codes[q.Get("code")].Set("nonce", "another")
-	if _, _, _, err := i.Finish(t.Context(), cookie, q); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "another login") {
+	if _, _, _, err := i.Finish(t.Context(), anywhere, cookie, q); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "another login") {
 		t.Errorf("another nonce: %v", err)
 	}
 	address, cookie, err = i.Begin("")
 	ok(t, err)
 	q = p.begin(t, address)
 	i.cfg.Now = func() time.Time { return time.Now().Add(LoginLife + time.Minute) }
-	if _, _, _, err := i.Finish(t.Context(), cookie, q); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "took longer") {
+	if _, _, _, err := i.Finish(t.Context(), anywhere, cookie, q); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "took longer") {
 		t.Errorf("late: %v", err)
 	}
 }
@@ -355,17 +358,49 @@ func TestKeysRotate(t *testing.T) {
 	if _, err := i.Operator(t.Context(), p.signed(t, p.person(nil))); err != nil {
 		t.Errorf("known keys go on: %v", err)
 	}
-	for range 50 {
+	// A stranger brings made-up codes, with as many logins as he likes; others sign in meanwhile.
+	for n := range 100 {
 		address, cookie, err := i.Begin("")
 		ok(t, err)
 		q := p.begin(t, address)
 		q.Set("code", "made up")
-		if _, _, _, err := i.Finish(t.Context(), cookie, q); !errors.Is(err, ErrRefused) {
-			t.Fatal(err)
+		for range 2 { // a cookie is good for one
+			if _, _, _, err := i.Finish(t.Context(), anywhere, cookie, q); !errors.Is(err, ErrRefused) {
+				t.Fatal(n, err)
+			}
 		}
 	}
-	if n := p.asked.Load(); n > loginsBurst+1+int64(time.Since(began)/loginsApart) {
+	if n := p.asked.Load(); n > placeBurst+1+int64(time.Since(began)/placeApart) {
 		t.Errorf("codes were brought %d times", n)
+	}
+	address, cookie, err := i.Begin("")
+	ok(t, err)
+	if _, _, _, err := i.Finish(t.Context(), netip.MustParsePrefix("198.51.100.1/32"), cookie, p.begin(t, address)); err != nil {
+		t.Errorf("somebody else is kept out: %v", err)
+	}
+	if len(i.spent) > placeBurst+2+int(time.Since(began)/placeApart) {
+		t.Errorf("%d cookies are remembered", len(i.spent))
+	}
+}
+
+// TestKeysAway: where keys cannot be had nobody is refused for it, and nobody is told of the network.
+func TestKeysAway(t *testing.T) {
+	p := newProvider(t)
+	i := p.issuer(t)
+	raw := p.signed(t, p.person(nil))
+	p.Close()
+	if _, err := i.Operator(t.Context(), raw); !errors.Is(err, ErrAway) || strings.Contains(Reason(err), "127.0.0.1") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestDashboardsAddress: nobody is sent back to where others read the session.
+func TestDashboardsAddress(t *testing.T) {
+	i := newProvider(t).issuer(t)
+	for address, good := range map[string]bool{"https://fl.example.org/x": true, "http://localhost:1": true, "http://fl.example.org": false, "fl.example.org": false, "https://a@fl.example.org": false} {
+		if err := i.At(address); (err == nil) != good {
+			t.Errorf("%s: %v", address, err)
+		}
 	}
 }
 
@@ -403,20 +438,30 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestSessionsAreBounded: the one that ends first makes room.
+// TestSessionsAreBounded: nobody who signs in often has others signed out.
 func TestSessionsAreBounded(t *testing.T) {
 	i := newProvider(t).issuer(t)
 	now := time.Now()
-	first := i.open(store.Operator{Name: "first", Expires: now.Add(time.Hour)})
-	var last string
-	for n := range mostSessions {
-		last = i.open(store.Operator{Expires: now.Add(2*time.Hour + time.Duration(n))})
+	first := i.open(store.Operator{Name: "admin", Expires: now.Add(time.Minute)})
+	var viewers []string
+	for n := range mostOfOne + 1 {
+		viewers = append(viewers, i.open(store.Operator{Name: "viewer", Expires: now.Add(time.Hour + time.Duration(n))}))
 	}
-	if _, err := i.session(first); err == nil || len(i.sessions) != mostSessions {
+	if _, err := i.session(viewers[0]); err == nil || len(i.sessions) != mostOfOne+1 {
 		t.Errorf("%d sessions, %v", len(i.sessions), err)
 	}
-	_, err := i.session(last)
-	ok(t, err)
+	for n := len(i.sessions); n < mostSessions; n++ { // as many people sign in
+		i.sessions[[32]byte{1, byte(n), byte(n >> 8)}] = store.Operator{Name: fmt.Sprint(n), Expires: now.Add(time.Hour)}
+	}
+	last := i.open(store.Operator{Name: "one more", Expires: now.Add(time.Hour)})
+	for _, token := range []string{first, last, viewers[mostOfOne]} {
+		if _, err := i.session(token); err != nil || len(i.sessions) != mostSessions {
+			t.Errorf("%d sessions, %v", len(i.sessions), err)
+		}
+	}
+	if _, err := i.session(viewers[1]); err == nil {
+		t.Error("who has the most keeps them all")
+	}
 }
 
 func TestConfig(t *testing.T) {

@@ -50,7 +50,12 @@ func (i *Issuer) verified(ctx context.Context, f *found, raw string, nonce *stri
 	if strings.ContainsRune(raw, '{') { // the library reads JWS in JSON, too; an ID token is compact
 		return o, fmt.Errorf("%w: this is no ID token", ErrRefused)
 	}
-	t, err := f.verifier.Verify(ctx, raw)
+	var away error
+	t, err := f.verifier.Verify(context.WithValue(ctx, awayKey{}, &away), raw)
+	if away != nil {
+		i.cfg.Log.Warn("the issuer's keys cannot be had", "error", away)
+		return o, ErrAway
+	}
 	if err != nil {
 		return o, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
@@ -124,10 +129,10 @@ func person(claims map[string]json.RawMessage, subject string) string {
 	if err := json.Unmarshal(claims["email_verified"], &verified); err != nil {
 		verified = text(claims["email_verified"]) == "true" // as some write it
 	}
-	if email := text(claims["email"]); verified && email != "" {
+	if email := text(claims["email"]); verified && email != "" && !strings.HasPrefix(email, "sub:") {
 		return visible(email)
 	}
-	return visible(subject)
+	return visible("sub:" + subject)
 }
 
 // visible is a text as a name that is shown and noted. Brackets are how the issuer is set apart from it.

@@ -98,6 +98,11 @@ privacy: {simulated_population: 1000000, simulated_cohort: 10000}
     assert.match(await until("the question", offered, () => textOf(tab, "main")), /^Sign in with/);
     const after = await tab.evaluate(async (token) => (await fetch("v1/admin/who.json", { headers: { Authorization: `Bearer ${token}` } })).status, session);
     assert.equal(after, 401, "the session is over at the coordinator, too");
+    // A link of somebody else's session opens nothing.
+    await tab.goto("about:blank");
+    await tab.goto(`${dashboard}#${session}`);
+    assert.match(await until("the question", offered, () => textOf(tab, "main")), /^Sign in with/);
+    assert.equal(await tab.evaluate(() => sessionStorage.getItem("starling-admin") ?? ""), "");
     assert.deepEqual(faults.filter((f) => !/401/.test(f)), []);
   });
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
 
@@ -29,9 +30,9 @@ func (o *signIn) flags(fl *pflag.FlagSet) {
 	fl.StringVar(&o.clientID, "oidc-client-id", "", "client as which that provider knows this coordinator; it sends browsers back to /v1/oidc/callback of --admin-url")
 	fl.StringVar(&o.secretFile, "oidc-client-secret-file", "", "file with that client's secret, if it is no public one")
 	fl.StringVar(&o.claim, "oidc-groups-claim", "groups", "claim whose values are the groups below")
-	fl.StringSliceVar(&o.admin, "oidc-admin", nil, "group whose members are admins; repeat it for more")
-	fl.StringSliceVar(&o.operator, "oidc-operator", nil, "group whose members have the role operator")
-	fl.StringSliceVar(&o.viewer, "oidc-viewer", nil, "group whose members are viewers")
+	fl.StringArrayVar(&o.admin, "oidc-admin", nil, "group whose members are admins; repeat it for more")
+	fl.StringArrayVar(&o.operator, "oidc-operator", nil, "group whose members have the role operator")
+	fl.StringArrayVar(&o.viewer, "oidc-viewer", nil, "group whose members are viewers")
 }
 
 // open returns the issuer of the flags; nil if there is none.
@@ -74,6 +75,9 @@ func oneLine(file string) (string, error) {
 // reachAdmin says where browsers have the dashboard, and looks for the issuer beside all else; end
 // waits until it does no longer.
 func (f serveFlags) reachAdmin(ctx context.Context, a *command.App, e *server.Endpoint, at func(string) error, issuer *signin.Issuer) (address string, end func(), err error) {
+	if ip, ok := e.Listener.Addr().(*net.TCPAddr); issuer != nil && f.adminURL == "" && ok && ip.IP.IsUnspecified() {
+		return "", nil, command.Usagef("--oidc-issuer-url with --admin %s needs --admin-url: the address to which the issuer sends browsers back", f.admin)
+	}
 	address = cmp.Or(strings.TrimRight(f.adminURL, "/"), e.URL)
 	if err := at(address); err != nil {
 		return "", nil, command.Usagef("--admin-url: %v", err)

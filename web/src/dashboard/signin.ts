@@ -1,9 +1,7 @@
 // Signing in by the coordinator's OpenID issuer, and out. What comes back from there is a session's
 // token behind the page's #, taken as any other.
 import { byId, say, show } from "../dom.js";
-import { keepToken } from "../token.js";
-
-const isSession = (token: string) => token.startsWith("starling-session-");
+import { goesToSignIn, isSession, keepToken } from "../token.js";
 
 /** Offers what there is for a token, by then: where none is good, an issuer if there is one. */
 export async function offerSignIn(token: string, denied: boolean): Promise<void> {
@@ -23,6 +21,7 @@ export async function offerSignIn(token: string, denied: boolean): Promise<void>
 
 /** Ends the session, here and at the coordinator, whatever the network does. */
 export function readyToSignOut(token: () => string, out: () => void): void {
+  byId("sign-in-link").addEventListener("click", goesToSignIn);
   byId("sign-out").addEventListener("click", () => {
     void fetch("v1/oidc/logout", { method: "POST", headers: { Authorization: `Bearer ${token()}` } }).catch(() => undefined).then(() => {
       keepToken("");
