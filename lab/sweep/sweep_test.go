@@ -327,10 +327,10 @@ func TestRunsBeforeRuns(t *testing.T) {
 		t.Errorf("the table says %v", flat)
 	}
 	for want, bad := range map[string]func(*Settings){
-		"not counted together":   func(s *Settings) { s.Job = clone(s.Job); drop(s.Job, "privacy") },
-		`unknown field "roundz"`: func(s *Settings) { s.First = map[string]any{"roundz": 2} },
-		"given too":              func(s *Settings) { s.Job = clone(s.Job); set(s.Job, "adapter.start", "x") },
-		"ranks up to 5":          func(s *Settings) { s.First = map[string]any{"adapter.rank_max": 5} },
+		"not counted together": func(s *Settings) { s.Job = clone(s.Job); drop(s.Job, "privacy") },
+		"roundz is no setting": func(s *Settings) { s.First = map[string]any{"roundz": 2} },
+		"given too":            func(s *Settings) { s.Job = clone(s.Job); set(s.Job, "adapter.start", "x") },
+		"ranks up to 5":        func(s *Settings) { s.First = map[string]any{"adapter.rank_max": 5} },
 	} {
 		s := s
 		bad(&s)
