@@ -70,7 +70,7 @@ func fromFile(cmd *cobra.Command, path string) error {
 		return fmt.Errorf("--config: %w", err)
 	}
 	defer f.Close()
-	values := map[string]any{}
+	values := map[string]strict.Words{}
 	if err := strict.Read(f, &values); err != nil {
 		return Usagef("--config %s: %s", path, strict.Explain(err, true))
 	}
@@ -82,21 +82,12 @@ func fromFile(cmd *cobra.Command, path string) error {
 		}
 		given[name] = flag.Changed
 	}
-	for name, value := range values {
+	for name, words := range values {
 		if given[name] {
 			continue
 		}
-		list, ok := value.([]any)
-		if !ok {
-			list = []any{value}
-		}
-		for _, v := range list {
-			switch v.(type) {
-			case string, bool, int64, uint64, float64:
-			default:
-				return Usagef("--config %s: %s is neither a text, a number nor a list of them", path, name)
-			}
-			if err := cmd.Flags().Set(name, fmt.Sprint(v)); err != nil {
+		for _, word := range words {
+			if err := cmd.Flags().Set(name, word); err != nil {
 				return Usagef("--config %s: %s: %v", path, name, err)
 			}
 		}

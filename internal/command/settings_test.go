@@ -72,7 +72,8 @@ func TestWrongSettings(t *testing.T) {
 		"a variable's value": {[]string{"STARLING_SERVE_MOST_DEVICES=many"}, "", "the variable STARLING_SERVE_MOST_DEVICES"},
 		"a key":              {nil, "dri: x\n", "no flag --dri"},
 		"a value":            {nil, "linger: soon\n", "linger"},
-		"a mapping":          {nil, "dir: {a: b}\n", "dir is neither"},
+		"a mapping":          {nil, "dir: {a: b}\n", "want a text, a number or a list of them"},
+		"010":                {nil, "most-devices: 010\n", "begins with a 0"},
 		"a file in a file":   {nil, "config: other.yaml\n", "no flag --config"},
 		"no YAML":            {nil, "dir: [\n", "--config"},
 	} {

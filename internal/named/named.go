@@ -10,7 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
+	"regexp"
 	"sync"
 )
 
@@ -38,16 +38,35 @@ func Open(name string) (*os.File, error) {
 			return nil, Wrap(err)
 		}
 	}
-	f, err := os.Open(name)
-	return f, Wrap(err)
+	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, Wrap(err)
+	}
+	info, err := f.Stat() // what a name stands for may have changed
+	if err == nil {
+		err = regular(name, info)
+	}
+	if err != nil {
+		return nil, Wrap(errors.Join(err, f.Close()))
+	}
+	return f, nil
+}
+
+// Check says what keeps a file from being opened; nil of one that can be.
+func Check(name string) error {
+	f, err := Open(name)
+	if err != nil {
+		return err
+	}
+	return Wrap(f.Close())
 }
 
 // Once opens a regular file, or what a shell hands in for one, that is read once from its start.
 func Once(name string) (io.ReadCloser, error) {
-	if info, err := os.Stat(name); err != nil || info.Mode().Type() != fs.ModeNamedPipe || !handed(name) {
+	if info, err := os.Stat(name); err != nil || info.Mode().Type() != fs.ModeNamedPipe || !handed.MatchString(name) {
 		return Open(name)
 	}
-	f, err := os.Open(name) // a shell's pipe has no name of its own, and opens at once
+	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		return nil, Wrap(err)
 	}
@@ -68,10 +87,8 @@ func Read(name string, most int64) ([]byte, error) {
 	return b, Wrap(err)
 }
 
-// handed reports whether a name is one by which a shell hands in a stream.
-func handed(name string) bool {
-	return name == "/dev/stdin" || strings.HasPrefix(name, "/dev/fd/") || strings.HasPrefix(name, "/proc/self/fd/")
-}
+// handed matches the names by which a shell hands in a stream.
+var handed = regexp.MustCompile(`^/dev/(stdin|fd/\d+)$|^/proc/self/fd/\d+$`)
 
 func regular(name string, info fs.FileInfo) error {
 	is := ""
@@ -80,7 +97,7 @@ func regular(name string, info fs.FileInfo) error {
 		return nil
 	case mode.IsDir():
 		is = "a folder"
-	case mode&fs.ModeNamedPipe != 0 && handed(name):
+	case mode&fs.ModeNamedPipe != 0 && handed.MatchString(name):
 		is = "a stream, which can be read once"
 	case mode&fs.ModeNamedPipe != 0:
 		is = "a named pipe"

@@ -36,14 +36,19 @@ func (c fields) check(n ast.Node, of reflect.Type, path string) error {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
+	if of == reflect.TypeFor[Pairs]() || of == reflect.TypeFor[Words]() {
+		return untyped(n, path)
+	}
 	switch kind := of.Kind(); kind { //nolint:exhaustive // of what else is written, nothing is lost
+	case reflect.Interface:
+		return untyped(n, path)
 	case reflect.Struct:
 		return c.entries(n, path, func(key string) (reflect.Type, []string) { return field(of, key) })
 	case reflect.Map:
 		return c.entries(n, path, func(string) (reflect.Type, []string) { return of.Elem(), nil })
 	case reflect.Slice, reflect.Array:
 		list, ok := n.(*ast.SequenceNode)
-		if !ok || of == reflect.TypeFor[Pairs]() {
+		if !ok {
 			return nil
 		}
 		for _, v := range list.Values {
@@ -68,6 +73,28 @@ func (c fields) check(n ast.Node, of reflect.Type, path string) error {
 			return err
 		}
 		return whole(n, of, path)
+	}
+	return nil
+}
+
+// untyped refuses, where a type is not known yet, numbers that begin with a 0. Anchors stand where
+// they are named.
+func untyped(n ast.Node, path string) error {
+	var err error
+	ast.Walk(visit(func(n ast.Node) bool {
+		if text := nameOf(n); err == nil && n.Type() == ast.IntegerType && octal(text) {
+			err = said(n, "%s: %.40q begins with a 0: leave that out, or put it in quotes", path, text)
+		}
+		return err == nil
+	}), n)
+	return err
+}
+
+type visit func(ast.Node) bool
+
+func (v visit) Visit(n ast.Node) ast.Visitor {
+	if v(n) {
+		return v
 	}
 	return nil
 }
@@ -165,6 +192,8 @@ func number(n ast.Node, of reflect.Type, path string) error {
 		}
 	case *ast.InfinityNode, *ast.NanNode:
 		infinite = true
+	case *ast.LiteralNode:
+		return said(n, "%s: a block of text is no number", path)
 	case *ast.StringNode: // 1e400, or a word for it
 		f, err := strconv.ParseFloat(text, 64)
 		if infinite = math.IsInf(f, 0) || math.IsNaN(f); err != nil && !infinite {
@@ -207,7 +236,7 @@ func whole(n ast.Node, of reflect.Type, path string) error {
 }
 
 func octal(text string) bool {
-	text = strings.TrimLeft(text, "+-")
+	text = strings.ReplaceAll(strings.TrimLeft(text, "+-"), "_", "")
 	return len(text) > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9'
 }
 

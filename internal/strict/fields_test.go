@@ -1,6 +1,7 @@
 package strict
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -61,6 +62,9 @@ func TestNumbersAreNotCut(t *testing.T) {
 		"rounds: !!float 3.9":                           `rounds: "3.9" is not a whole number`,
 		"? rounds\n: 3.9":                               `rounds: "3.9" is not a whole number`,
 		"on: [{a: 0x10}]":                               `"0x10" is read as the number 16`,
+		"rounds: 0_20":                                  `rounds: "0_20" begins with a 0`,
+		"rounds: >-\n  3.9":                             "rounds: a block of text is no number",
+		"rate: >-\n  .inf":                              "rate: a block of text is no number",
 		"roundz: 3":                                     `unknown field "roundz"; did you mean rounds?`,
 		"group: {memroy: 3}":                            `unknown field "memroy"; did you mean memory?`,
 		"group: {<<: {memroy: 3}}":                      `unknown field "memroy"; did you mean memory?`,
@@ -71,6 +75,18 @@ func TestNumbersAreNotCut(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v (%+v), want %s", text, err, v, want)
 		}
+	}
+	for _, text := range []string{"a: 010", "a: [{b: 0_20}]", "a: &x 010\nb: *x"} {
+		for _, v := range []any{&map[string]any{}, &Pairs{}} {
+			if err := Decode([]byte(text), v); err == nil || !strings.Contains(err.Error(), "begins with a 0") {
+				t.Errorf("%s into %T: %v", text, v, err)
+			}
+		}
+	}
+	var words map[string]Words
+	if err := Decode([]byte("a: [1.10, 0x10, yes, true, 1_0]\nb: 1e3\nc: '007'\nd: |\n  x\n"), &words); err != nil ||
+		fmt.Sprintf("%q", words) != `map["a":["1.10" "0x10" "yes" "true" "1_0"] "b":["1e3"] "c":["007"] "d":["x\n"]]` {
+		t.Errorf("%q, %v", words, err)
 	}
 	for _, rounds := range []string{"3000", "3000.0", "3e3", "3.0e3", "3_000", "0xbb8", `"3000"`, "+3000"} {
 		var v numbers

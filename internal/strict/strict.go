@@ -12,10 +12,35 @@ import (
 	"reflect"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
 )
 
 // Pairs is a mapping whose keys keep their order.
 type Pairs = yaml.MapSlice
+
+// Words are a text, a number or a truth as it is written, or a list of them.
+type Words []string
+
+// UnmarshalYAML reads them.
+func (w *Words) UnmarshalYAML(n ast.Node) error {
+	all := []ast.Node{n}
+	if list, is := n.(*ast.SequenceNode); is {
+		all = list.Values
+	}
+	for _, n := range all {
+		switch n := n.(type) {
+		case *ast.LiteralNode:
+			*w = append(*w, n.Value.Value)
+		case *ast.StringNode:
+			*w = append(*w, n.Value)
+		case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+			*w = append(*w, n.GetToken().Value)
+		default:
+			return said(n, "want a text, a number or a list of them")
+		}
+	}
+	return nil
+}
 
 // Read is Decode of all that r has, of which it reads no more than a file may have.
 func Read(r io.Reader, v any) error {

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/named"
 )
 
 // certificate is what --listen shows; nil if it speaks in the clear.
@@ -36,6 +38,9 @@ func (f serveFlags) certificate(log *slog.Logger) (*server.Certificate, error) {
 	case f.tls:
 		return server.Pinned(f.dir)
 	case files:
+		if err := cmp.Or(named.Check(f.cert), named.Check(f.key)); err != nil {
+			return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
+		}
 		return server.FromFiles(f.cert, f.key, log)
 	case f.acme != "":
 		return server.FromACME(f.dir, f.acme, f.directory), nil

@@ -51,7 +51,8 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 	}
 	for _, line := range []string{
 		"simulate --data FILE", "simulate --job FILE", "simulate --base FILE", "shadows --out s --data FILE --test FILE", "sweep FILE", "report FILE",
-		"serve --job FILE --dir r", "serve --config FILE", "serve --job JOB --dir r --validation FILE", "demo --data FILE", "demo --base FILE",
+		"serve --job FILE --dir r", "serve --config FILE", "serve --job JOB --dir r --validation FILE", "demo --data FILE",
+		"serve --job JOB --dir r --tls-cert FILE --tls-key FILE --url https://x.example", "demo --base FILE",
 		"join http://127.0.0.1:1 --data FILE", "join @FILE --data x", "join http://127.0.0.1:1 --data x --policy FILE", "join http://127.0.0.1:1 --config FILE",
 		"predict --checkpoint FILE", "evaluate --checkpoint FILE FILE", "export --checkpoint FILE --out o", "import --base FILE --out o",
 		"audit membership --checkpoint FILE --members FILE --others FILE", "account --data FILE", "identity --identity FILE", "bench --job FILE",
