@@ -137,7 +137,7 @@ func layer(entries []entry) (v1.Layer, error) {
 // wrapped says where an error of another's comes from.
 func wrapped(err error) error {
 	if err != nil {
-		return fmt.Errorf("image: %w", err)
+		return fmt.Errorf("the image: %w", err)
 	}
 	return nil
 }

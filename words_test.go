@@ -1,0 +1,37 @@
+package starling
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/starling-fl/starling/edge"
+)
+
+// A package that starts its errors with its name is known to edge.Explain.
+func TestWordsKnowsEveryPackage(t *testing.T) {
+	known := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git") {
+			return filepath.SkipDir
+		}
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		name := filepath.Base(filepath.Dir(path))
+		if err == nil && strings.Contains(string(text), `"`+name+`: `) {
+			known++
+			if got := edge.Explain(errors.New(name + ": it failed")); got != "it failed" {
+				t.Errorf("%q of %s is left: edge/explain.go does not know the package", got, path)
+			}
+		}
+		return err
+	})
+	if err != nil || known < 20 {
+		t.Errorf("%d files seen: %v", known, err)
+	}
+}
