@@ -92,7 +92,7 @@ internal/mutant:
 internal/outcome: coordinator/monitor dp evaluate internal/sim internal/terminal job model
 internal/palette:
 internal/pipes:
-internal/predict: audio dataset evaluate internal/command internal/engine internal/terminal model model/nn task tokenizer
+internal/predict: audio dataset evaluate internal/command internal/engine internal/named internal/terminal model model/nn task tokenizer
 internal/generation: model model/nn task
 internal/progress: coordinator/monitor evaluate/metric internal/terminal job
 internal/qrcode:

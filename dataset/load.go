@@ -315,7 +315,7 @@ func (c Columns) scan(r io.Reader, name string, want bool, each func(line int, l
 	case ext == ".tsv" || want && ext == ".txt":
 		return s.lines(in, s.parseTabbed)
 	case want:
-		return fmt.Errorf("%s: unknown format %q: want .tsv or .txt (label<TAB>text), "+
+		return named.Errorf("%s: unknown format %q: want .tsv or .txt (label<TAB>text), "+
 			".jsonl or .csv with a header (text, label, user, provider), or .bin (CIFAR-10), plain or .gz", name, ext)
 	}
 	return s.lines(in, nil)
@@ -337,13 +337,13 @@ func opened(r io.Reader, name string) (in *bufio.Reader, done func(), err error)
 	if strings.HasSuffix(name, ".gz") {
 		z, err := gunzip(r)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
+			return nil, nil, named.Errorf("%s: %w", name, err)
 		}
 		r, done = z, func() { _ = z.Close() }
 	}
 	if in, err = textReader(r); err != nil {
 		done()
-		return nil, nil, fmt.Errorf("%s: %w", cmp.Or(name, "input"), err)
+		return nil, nil, named.Errorf("%s: %w", cmp.Or(name, "input"), err)
 	}
 	return in, done, nil
 }

@@ -32,9 +32,21 @@ func Wrap(err error) error {
 func Errorf(format string, a ...any) error { return &Error{fmt.Errorf(format, a...)} }
 
 // Open opens a regular file, which may be read again.
-func Open(name string) (*os.File, error) {
+func Open(name string) (*os.File, error) { return open(name, regular) }
+
+// OpenAny opens a regular file, or a folder, whose files the caller opens.
+func OpenAny(name string) (*os.File, error) {
+	return open(name, func(name string, info fs.FileInfo) error {
+		if info.IsDir() {
+			return nil
+		}
+		return regular(name, info)
+	})
+}
+
+func open(name string, check func(string, fs.FileInfo) error) (*os.File, error) {
 	if info, err := os.Stat(name); err == nil { // else the system says the same again
-		if err := regular(name, info); err != nil {
+		if err := check(name, info); err != nil {
 			return nil, Wrap(err)
 		}
 	}
@@ -44,7 +56,7 @@ func Open(name string) (*os.File, error) {
 	}
 	info, err := f.Stat() // what a name stands for may have changed
 	if err == nil {
-		err = regular(name, info)
+		err = check(name, info)
 	}
 	if err != nil {
 		return nil, Wrap(errors.Join(err, f.Close()))

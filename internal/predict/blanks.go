@@ -88,7 +88,7 @@ func Blanks(ctx context.Context, a *command.App, e engine.Engine, ck *model.Chec
 	return command.ColumnHint(p.of(func(take func(dataset.Example) error) error {
 		return columns.Texts(in, name, func(line int, text string) error {
 			if mask := f.task.Mask().Spelling; strings.TrimSpace(text) != "" && !strings.Contains(text, mask) {
-				return &dataset.LineError{File: cmp.Or(name, "input"), Line: line, Err: fmt.Errorf("the text has no %s, which stands for the token to tell", mask)}
+				return fmt.Errorf("the text has no %s, which stands for the token to tell", mask)
 			}
 			return take(dataset.Example{Line: line, Text: text})
 		})

@@ -1,13 +1,13 @@
 package predict
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/named"
 )
 
 // eachImage calls each with the images of a file, a folder or a table of pixels, and
@@ -33,10 +33,10 @@ func eachImage(c dataset.Columns, in io.Reader, name string, each func(at int, m
 			}
 		}
 		if n == 0 && slices.ContainsFunc(files, os.DirEntry.IsDir) {
-			return fmt.Errorf("%s: %w: its images are in folders: give one of those, or evaluate it, where each folder is a label", name, dataset.ErrEmpty)
+			return named.Errorf("%s: %w: its images are in folders: give one of those, or evaluate it, where each folder is a label", name, dataset.ErrEmpty)
 		}
 		if n == 0 {
-			return fmt.Errorf("%s: %w: want .png, .jpg or .pgm files", name, dataset.ErrEmpty)
+			return named.Errorf("%s: %w: want .png, .jpg or .pgm files", name, dataset.ErrEmpty)
 		}
 		return nil
 	}

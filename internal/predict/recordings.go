@@ -9,6 +9,7 @@ import (
 
 	"github.com/starling-fl/starling/audio"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/task"
 )
@@ -64,9 +65,9 @@ func eachRecording(name string, each func(at int, r *dataset.Recording) error) e
 	}
 	switch {
 	case n == 0 && slices.ContainsFunc(files, os.DirEntry.IsDir):
-		return fmt.Errorf("%s: %w: its recordings are in folders: give one of those, or evaluate it, where each folder is a label", name, dataset.ErrEmpty)
+		return named.Errorf("%s: %w: its recordings are in folders: give one of those, or evaluate it, where each folder is a label", name, dataset.ErrEmpty)
 	case n == 0:
-		return fmt.Errorf("%s: %w: want .wav, .flac, .ogg or .opus files", name, dataset.ErrEmpty)
+		return named.Errorf("%s: %w: want .wav, .flac, .ogg or .opus files", name, dataset.ErrEmpty)
 	}
 	return nil
 }

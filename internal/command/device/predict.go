@@ -54,7 +54,7 @@ line for each mask.`,
 			}
 			in, name := a.Stdin, ""
 			if len(args) == 1 {
-				f, err := named.Open(args[0])
+				f, err := named.OpenAny(args[0]) // a folder of images or recordings, too
 				if err != nil {
 					return err
 				}

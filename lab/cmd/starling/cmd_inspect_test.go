@@ -98,7 +98,7 @@ func TestInspectRefuses(t *testing.T) {
 	if code, _, errs := runInspect(file); code != 1 || !strings.Contains(errs, "start section: a program has none") {
 		t.Errorf("start section: exit code %d, %s", code, errs)
 	}
-	if code, _, _ := runInspect(filepath.Join(t.TempDir(), "none.wasm")); code != 1 {
+	if code, _, _ := runInspect(filepath.Join(t.TempDir(), "none.wasm")); code != 2 {
 		t.Errorf("missing file: exit code %d", code)
 	}
 	if code, _, _ := runInspect(); code != 2 {

@@ -122,7 +122,7 @@ func TestPredictReadsTheFormat(t *testing.T) {
 	for _, path := range []string{
 		write("b.jsonl", "plain text\n"), write("b.txt", zipped.String()), write("b.bin", "\x7fELF\x00\x00"), write("b.csv", "body\nx\n"),
 	} {
-		if out, code := predictWith(t, "", "--checkpoint", checkpoint, path); code != 1 || out != "" {
+		if out, code := predictWith(t, "", "--checkpoint", checkpoint, path); code != 2 || out != "" {
 			t.Errorf("%s: exit %d, output %q", path, code, out)
 		}
 	}

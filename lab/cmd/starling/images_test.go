@@ -102,9 +102,9 @@ func TestDemoOnAFolderOfImages(t *testing.T) {
 		want string
 	}{
 		{[]string{"evaluate", shapes}, 0, "80 images of "},
-		{[]string{"evaluate", filepath.Join(shapes, "left")}, 1, "want a folder for each label"},
+		{[]string{"evaluate", filepath.Join(shapes, "left")}, 2, "want a folder for each label"},
 		{[]string{"predict", filepath.Join(shapes, "left")}, 0, "\n"},
-		{[]string{"predict", shapes}, 1, "its images are in folders: give one of those"},
+		{[]string{"predict", shapes}, 2, "its images are in folders: give one of those"},
 	} {
 		code, out, stderr := runCLI(t, append([]string{c.args[0], "--checkpoint", demo.Checkpoint}, c.args[1:]...)...)
 		if code != c.code || !strings.Contains(out+stderr, c.want) {
@@ -126,7 +126,7 @@ func TestDemoOnAFolderOfImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, stderr = runCLI(t, "serve", "--job", job, "--dir", filepath.Join(dir, "served"), "--validation", filepath.Join(dir, "none.csv"))
-	if code != 1 || !strings.Contains(stderr, "task: image, the only one of a vit") || !strings.Contains(stderr, "none.csv: no such file") {
+	if code != 2 || !strings.Contains(stderr, "task: image, the only one of a vit") || !strings.Contains(stderr, "none.csv: no such file") {
 		t.Errorf("serve: exit %d: %s", code, stderr)
 	}
 	code, _, stderr = runCLI(t, "demo", "--base", base, "--out", filepath.Join(dir, "run"))

@@ -151,7 +151,7 @@ func fillsMasks(t *testing.T, checkpoint string) {
 	if err := os.WriteFile(file, []byte("a [MASK]\nthe <mask> of another\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := runCLI(t, "predict", "--checkpoint", checkpoint, file); code != 1 || !strings.Contains(stderr, "[MASK]") || !strings.Contains(stderr, ":2:") {
+	if code, _, stderr := runCLI(t, "predict", "--checkpoint", checkpoint, file); code != 2 || !strings.Contains(stderr, "[MASK]") || strings.Count(stderr, ":2:") != 1 {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	if code, _, stderr := runCLI(t, "predict", "--checkpoint", checkpoint, "--top", "99999999", file); code != 2 || !strings.Contains(stderr, "tokens") {
