@@ -114,7 +114,7 @@ func reading(a *analysis.Analyzer) *analysis.Analyzer {
 				case *ast.AssignStmt:
 					if call, ok := n.Rhs[0].(*ast.CallExpr); ok {
 						switch types.ExprString(call.Fun) {
-						case "os.Open", "named.Open", "named.Once", "gzip.NewReader":
+						case "os.Open", "named.Open", "named.OpenAny", "named.Once", "gzip.NewReader":
 							if id, ok := n.Lhs[0].(*ast.Ident); ok {
 								opened[pass.TypesInfo.ObjectOf(id)] = true
 							}
