@@ -7,13 +7,14 @@ import (
 	"archive/tar"
 	"bytes"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -99,16 +100,15 @@ func program(p Program) []entry {
 	return entries
 }
 
-// layer packs entries, with nothing of when and by whom.
-func layer(entries []entry) (v1.Layer, error) {
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
+// pack writes entries as a tar, with nothing of when and by whom.
+func pack(to io.Writer, entries []entry) error {
+	w := tar.NewWriter(to)
 	for _, e := range entries {
 		content := e.content
 		if e.at != "" {
 			var err error
 			if content, err = os.ReadFile(e.at); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		h := &tar.Header{Name: e.name, Mode: int64(e.mode.Perm()), Size: int64(len(content)), Uid: e.owner, Gid: e.owner,
@@ -120,14 +120,20 @@ func layer(entries []entry) (v1.Layer, error) {
 			h.Mode |= 0o1000
 		}
 		if err := w.WriteHeader(h); err != nil {
-			return nil, wrapped(err)
+			return wrapped(err)
 		}
 		if _, err := w.Write(content); err != nil {
-			return nil, wrapped(err)
+			return wrapped(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		return nil, wrapped(err)
+	return wrapped(w.Close())
+}
+
+// layer is entries as a layer of an image.
+func layer(entries []entry) (v1.Layer, error) {
+	var b bytes.Buffer
+	if err := pack(&b, entries); err != nil {
+		return nil, err
 	}
 	l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil },
 		tarball.WithMediaType(types.OCILayer))
@@ -208,31 +214,19 @@ func Write(index v1.ImageIndex, version, file string) (digest v1.Hash, err error
 			return err
 		}
 		rel, err := filepath.Rel(dir, p)
-		entries = append(entries, entry{name: path.Join(filepath.ToSlash(rel)), mode: 0o644, at: p})
+		entries = append(entries, entry{name: filepath.ToSlash(rel), mode: 0o644, at: p})
 		return err
 	})
 	if err != nil {
 		return digest, err
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return bytes.Compare([]byte(a.name), []byte(b.name)) })
-	packed, err := layer(entries)
-	if err != nil {
-		return digest, err
-	}
-	content, err := packed.Uncompressed()
-	if err != nil {
-		return digest, wrapped(err)
-	}
-	defer content.Close()
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	out, err := os.Create(file)
 	if err != nil {
 		return digest, err
 	}
-	if _, err := io.Copy(out, content); err != nil {
+	if err := errors.Join(pack(out, entries), out.Close()); err != nil {
 		return digest, fmt.Errorf("%s: %w", file, err)
-	}
-	if err := out.Close(); err != nil {
-		return digest, err
 	}
 	digest, err = index.Digest()
 	return digest, wrapped(err)
