@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -94,7 +93,12 @@ func (c Columns) Load(path string) (*Set, error) {
 }
 
 func (c Columns) load(path string) (*Set, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	f, err := named.OpenAny(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
 		batches, err := batchFiles(path)
 		if err != nil {
 			return nil, err
@@ -107,11 +111,6 @@ func (c Columns) load(path string) (*Set, error) {
 	if publications && isList(path) {
 		return loadList(path)
 	}
-	f, err := named.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
 	return c.Read(f, path)
 }
 
