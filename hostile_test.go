@@ -1,7 +1,6 @@
 package starling
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -85,9 +84,9 @@ func declaredTests(t *testing.T, begin string) map[string]bool {
 	t.Helper()
 	tests := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func (` + begin + `\w+)\(`)
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
-			return err
+	eachSource(t, func(path string) error {
+		if !strings.HasSuffix(path, "_test.go") {
+			return nil
 		}
 		b, err := os.ReadFile(path)
 		for _, m := range declared.FindAllStringSubmatch(string(b), -1) {
@@ -95,8 +94,5 @@ func declaredTests(t *testing.T, begin string) map[string]bool {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return tests
 }

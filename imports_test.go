@@ -429,6 +429,26 @@ func TestTheArithmeticHasNoIO(t *testing.T) {
 	}
 }
 
+// eachSource calls each with every file of Go here, tests among them, but in folders of some names.
+func eachSource(t *testing.T, each func(path string) error, without ...string) {
+	t.Helper()
+	without = append(without, "node_modules", ".git")
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && slices.Contains(without, d.Name()):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go"):
+			return nil
+		}
+		return each(path)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // What starts a goroutine runs under the race detector, too.
 func TestRaceDetectorIsNotForgotten(t *testing.T) {
 	makefile, err := os.ReadFile("Makefile")
@@ -439,14 +459,8 @@ func TestRaceDetectorIsNotForgotten(t *testing.T) {
 	list, _, _ = strings.Cut(list, "\n")
 	raced := strings.Fields(list)
 	found := 0
-	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && slices.Contains([]string{"node_modules", ".git", "lab", "cmd", "mutants"}, d.Name()) {
-			return filepath.SkipDir
-		}
-		if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+	eachSource(t, func(path string) error {
+		if strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
@@ -475,9 +489,9 @@ func TestRaceDetectorIsNotForgotten(t *testing.T) {
 		}
 		t.Errorf("%s starts a goroutine: RACE in the Makefile lacks %s", path, dir)
 		return nil
-	})
-	if err != nil || found < 20 {
-		t.Errorf("%d files start goroutines, %v", found, err)
+	}, "lab", "cmd", "mutants")
+	if found < 20 {
+		t.Errorf("%d files start goroutines", found)
 	}
 }
 
@@ -485,16 +499,7 @@ func TestRaceDetectorIsNotForgotten(t *testing.T) {
 // has them, and asks them nothing before it has looked.
 func TestOneReaderOfYAML(t *testing.T) {
 	readers := 0
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git") {
-			return filepath.SkipDir
-		}
-		if d.IsDir() || !strings.HasSuffix(path, ".go") {
-			return nil
-		}
+	eachSource(t, func(path string) error {
 		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
 		if err != nil {
 			return err
@@ -509,9 +514,6 @@ func TestOneReaderOfYAML(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if readers == 0 {
 		t.Error("nothing imports a YAML library")
 	}

@@ -96,6 +96,20 @@ func blanked(t *testing.T, examples []dataset.Example, top, bottom int) []datase
 	return out
 }
 
+// answersANLS asks the questions of examples, and holds what is answered against others' answers.
+func answersANLS(t *testing.T, r *Responder, v []float32, examples, right []dataset.Example) float64 {
+	t.Helper()
+	replies, err := r.Answer(t.Context(), v, 0, examples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var truths [][]string
+	for _, e := range right {
+		truths = append(truths, e.Answers)
+	}
+	return ScoreReplies(replies, truths).ANLS
+}
+
 // learnt answers questions as a base does that was trained on examples, whole; with its values.
 func learnt(t *testing.T, base *model.Base, train []dataset.Example) (*Responder, []float32) {
 	t.Helper()
@@ -167,17 +181,7 @@ func TestLogosTellWhoseDocumentsAre(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			base := looking(t, how, asked)
 			r, v := learnt(t, base, train)
-			anls := func(examples, right []dataset.Example) float64 {
-				replies, err := r.Answer(t.Context(), v, 0, examples)
-				if err != nil {
-					t.Fatal(err)
-				}
-				var truths [][]string
-				for _, e := range right {
-					truths = append(truths, e.Answers)
-				}
-				return ScoreReplies(replies, truths).ANLS
-			}
+			anls := func(examples, right []dataset.Example) float64 { return answersANLS(t, r, v, examples, right) }
 			seen, hidden, other := anls(test, test), anls(blanked(t, test, 0, logo), test), anls(swapped, truths)
 			t.Logf("ANLS %.2f, without logos %.2f, of others' logos %.2f", seen, hidden, other)
 			if seen < 0.9 || hidden > seen-0.3 || other < 0.9 {
@@ -221,18 +225,7 @@ func TestRemovedAnswersAreNotSeen(t *testing.T) {
 	seen, removed := hide(asked), hide(redacted)
 	base := looking(t, "encoder", seen)
 	r, v := learnt(t, base, seen[8:])
-	score := func(examples []dataset.Example) float64 {
-		replies, err := r.Answer(t.Context(), v, 0, examples)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var truths [][]string
-		for _, e := range examples {
-			truths = append(truths, e.Answers)
-		}
-		return ScoreReplies(replies, truths).ANLS
-	}
-	before, after := score(seen[:8]), score(removed[:8])
+	before, after := answersANLS(t, r, v, seen[:8], seen[:8]), answersANLS(t, r, v, removed[:8], removed[:8])
 	t.Logf("ANLS %.2f, blurred %.2f", before, after)
 	if before < 0.9 || after > before-0.3 {
 		t.Errorf("ANLS is %.2f, and %.2f of pages that are blurred where the answer was", before, after)

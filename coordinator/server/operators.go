@@ -42,8 +42,8 @@ func who(r *http.Request) store.Operator {
 }
 
 // shows is the operator whose token a request shows as "Authorization: Bearer", nil for
-// nobody's; the error is signin.ErrRefused or ErrAway where an OpenID issuer's is no good. It is never taken from a cookie or an address: a page of another origin cannot
-// make a browser send it.
+// nobody's; the error is signin.ErrRefused or ErrAway where an OpenID issuer's is no good. It is
+// never taken from a cookie or an address: a page of another origin cannot make a browser send it.
 func (s *desk) shows(r *http.Request) (*store.Operator, error) {
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {

@@ -2,7 +2,6 @@ package signin
 
 import (
 	"context"
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -92,7 +91,12 @@ func (p *provider) signed(t testing.TB, claims map[string]any) string {
 
 func signedBy(t testing.TB, alg jose.SignatureAlgorithm, key any, claims map[string]any) string {
 	t.Helper()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: key}, nil)
+	return signedWith(t, alg, key, jose.SignerOptions{}, claims)
+}
+
+func signedWith(t testing.TB, alg jose.SignatureAlgorithm, key any, o jose.SignerOptions, claims map[string]any) string {
+	t.Helper()
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: key}, &o)
 	ok(t, err)
 	b, err := json.Marshal(claims)
 	ok(t, err)
@@ -212,7 +216,7 @@ func TestIDTokensRefused(t *testing.T) {
 		"the public key as a secret":  signedBy(t, jose.HS256, jose.JSONWebKey{Key: public, KeyID: "one"}, p.person(nil)),
 		"its modulus as a secret":     signedBy(t, jose.HS256, jose.JSONWebKey{Key: p.key.N.Bytes(), KeyID: "one"}, p.person(nil)),
 		"another key of that name":    signedBy(t, jose.ES256, jose.JSONWebKey{Key: other, KeyID: "one"}, p.person(nil)),
-		"a key of its own":            selfSigned(t, other, p.person(nil)),
+		"a key of its own":            signedWith(t, jose.ES256, other, jose.SignerOptions{EmbedJWK: true}, p.person(nil)),
 		"other claims":                parts[0] + "." + base64.RawURLEncoding.EncodeToString(b) + "." + parts[2],
 		"cut off":                     good[:len(good)-1],
 		"long":                        p.signed(t, p.person(map[string]any{"x": strings.Repeat("a", mostToken)})),
@@ -228,19 +232,6 @@ func TestIDTokensRefused(t *testing.T) {
 	if _, err := i.Operator(t.Context(), good); err != nil {
 		t.Error(err)
 	}
-}
-
-// selfSigned is a token that brings the key along that it is signed by.
-func selfSigned(t *testing.T, key crypto.Signer, claims map[string]any) string {
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, &jose.SignerOptions{EmbedJWK: true})
-	ok(t, err)
-	b, err := json.Marshal(claims)
-	ok(t, err)
-	jws, err := signer.Sign(b)
-	ok(t, err)
-	raw, err := jws.CompactSerialize()
-	ok(t, err)
-	return raw
 }
 
 // TestLogin: a browser that comes back with what it began with is let in, for as long as its token, and
