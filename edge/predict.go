@@ -146,7 +146,7 @@ func transcribed(k task.Transcriber, scores []float32) ([]Prediction, error) {
 		return nil, err
 	}
 	said := k.Choice().Predicted(scores)
-	return []Prediction{{Label: k.Text(said), Probability: math.Exp(-k.Choice().Loss(scores, said))}}, nil
+	return []Prediction{{Label: k.Text(said), Probability: k.Probability(scores, said)}}, nil
 }
 
 // tagged is the likeliest label of each word.

@@ -41,8 +41,7 @@ func (s Spelling) Predicted(scores []float32) []int {
 	if s.Beams < 2 {
 		return greedy
 	}
-	s.Mean = false
-	if text, p := s.Search(scores); -p < s.Loss(scores, greedy) {
+	if text, p := s.Search(scores); p > s.LogProbability(scores, greedy) {
 		return text
 	}
 	return greedy
@@ -151,13 +150,23 @@ func logAdd(a, b float64) float64 {
 	return a + math.Log1p(math.Exp(b-a))
 }
 
-// Loss is -log of the probability of a text over all ways in which the frames can spell it, in
-// nats; divided by the number of characters if Mean is set; infinite if there is no way.
+// Loss is -LogProbability, in nats; divided by the number of characters if Mean is set; infinite
+// if no way spells the text.
 func (s Spelling) Loss(scores []float32, right []int) float64 {
-	states := make([]int, 2*len(right)+1) // blank, character, blank, ...
+	loss := -s.LogProbability(scores, right)
+	if s.Mean {
+		loss /= float64(max(1, len(right)))
+	}
+	return loss
+}
+
+// LogProbability is the logarithm of the probability of a text over all ways in which the frames
+// can spell it, whatever Mean is; -Inf if there is no way.
+func (s Spelling) LogProbability(scores []float32, text []int) float64 {
+	states := make([]int, 2*len(text)+1) // blank, character, blank, ...
 	for i := range states {
 		if states[i] = s.Blank; i%2 == 1 {
-			states[i] = right[i/2]
+			states[i] = text[i/2]
 		}
 	}
 	none := math.Inf(-1)
@@ -181,14 +190,10 @@ func (s Spelling) Loss(scores []float32, right []int) float64 {
 		alpha = next
 	}
 	n := len(alpha)
-	loss := -alpha[n-1]
-	if n > 1 {
-		loss = -logAdd(alpha[n-1], alpha[n-2])
+	if n == 1 {
+		return alpha[0]
 	}
-	if s.Mean {
-		loss /= float64(max(1, len(right)))
-	}
-	return loss
+	return logAdd(alpha[n-1], alpha[n-2])
 }
 
 // Probabilities returns nil: there are too many texts to list.

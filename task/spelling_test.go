@@ -88,6 +88,10 @@ func TestSpellingIsAllPaths(t *testing.T) {
 		if few, _ := s.Search(scores); all[textKey(few)] > best+1e-12 {
 			t.Fatalf("trial %d: two beams are likelier than all", trial)
 		}
+		s.Mean = true
+		if got, want := s.LogProbability(scores, other), math.Log(all[textKey(other)]); got != want && math.Abs(math.Exp(got)-math.Exp(want)) > 1e-9 {
+			t.Fatalf("trial %d: %v has the logarithm %v, want %v", trial, other, got, want)
+		}
 		if p := all[textKey(s.Predicted(scores))]; p < all[textKey(greedy)]-1e-12 {
 			t.Fatalf("trial %d: a search's answer is less likely than each frame's best", trial)
 		}

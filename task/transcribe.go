@@ -3,6 +3,7 @@ package task
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
@@ -26,6 +27,9 @@ type Transcriber interface {
 	Labeller
 	// Text returns what labels spell.
 	Text(labels []int) string
+	// Probability returns that of what labels spell, over all ways to spell it: 0..1, and smaller
+	// the longer it is.
+	Probability(scores []float32, labels []int) float64
 	// Any returns a text of a few characters drawn by below, which returns a number in 0..n-1.
 	Any(below func(n int) int) string
 	// Beams returns a Transcriber that searches for the likeliest text with n prefixes (see
@@ -141,6 +145,10 @@ func (t *transcribe) Text(labels []int) string {
 		ids[i] = int32(l)
 	}
 	return t.characters.Text(ids)
+}
+
+func (t *transcribe) Probability(scores []float32, labels []int) float64 {
+	return math.Exp(t.spelling.LogProbability(scores, labels))
 }
 
 func (t *transcribe) Beams(n int) (Transcriber, error) {

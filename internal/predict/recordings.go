@@ -2,7 +2,6 @@ package predict
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +23,7 @@ type Transcript struct {
 // saidOfRecording is the text that a recording's scores speak for.
 func saidOfRecording(e dataset.Example, k task.Transcriber, scores []float32) said {
 	labels := k.Choice().Predicted(scores)
-	t := Transcript{e.Line, k.Text(labels), math.Exp(-k.Choice().Loss(scores, labels))}
+	t := Transcript{e.Line, k.Text(labels), k.Probability(scores, labels)}
 	return said{t, terminal.Visible(t.Text, "") + "\n"}
 }
 
