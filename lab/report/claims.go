@@ -15,6 +15,9 @@ import (
 //go:embed published.yaml
 var published []byte
 
+//go:embed published_defaults.yaml
+var publishedDefaults []byte
+
 //go:embed published_documents.yaml
 var publishedDocuments []byte
 
@@ -72,7 +75,7 @@ const chosenRank = "rank"
 
 func claims() ([]claim, error) {
 	var all []claim
-	for _, text := range [][]byte{published, publishedDocuments} {
+	for _, text := range [][]byte{published, publishedDefaults, publishedDocuments} {
 		var some []claim
 		if err := strict.Decode(text, &some); err != nil {
 			return nil, fmt.Errorf("report: published figures: %w", err)
