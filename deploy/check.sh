@@ -18,6 +18,7 @@ fi
 haproxy -c -q -f haproxy/haproxy.cfg
 promtool check rules prometheus/alerts.yml
 promtool check config --syntax-only prometheus/prometheus.yml
+promtool check config --syntax-only prometheus/gateways.yml
 (cd prometheus && promtool test rules alerts_test.yml)
 # In tenths: at most 2.0 of 10 is exposed.
 systemd-analyze security --offline=yes --threshold=20 systemd/starling.service | tail -1

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -9,11 +10,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/prometheus/client_golang/prometheus"
+	"time"
 
 	"github.com/starling-fl/starling/coordinator"
+	gateway "github.com/starling-fl/starling/coordinator/relay"
+	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/evaluate/metric"
+	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -22,6 +25,64 @@ type fair struct{}
 
 func (fair) Evaluate(_ context.Context, _ *model.Adapter, ranks []int) ([]metric.Score, error) {
 	return slices.Repeat([]metric.Score{{Accuracy: 0.5, Loss: 1}}, len(ranks)), nil
+}
+
+// series is what one line of /metrics is of.
+type series struct {
+	figure string
+	labels map[string]string
+}
+
+var (
+	seriesLine  = regexp.MustCompile(`(?m)^([a-z_]+)(?:\{(.*)\})? \S+$`)
+	seriesLabel = regexp.MustCompile(`([a-z_]+)="([^"]*)"`)
+)
+
+// scraped are the series that a text of /metrics has.
+func scraped(text string) (out []series) {
+	for _, m := range seriesLine.FindAllStringSubmatch(text, -1) {
+		s := series{m[1], map[string]string{}}
+		for _, l := range seriesLabel.FindAllStringSubmatch(m[2], -1) {
+			s.labels[l[1]] = l[2]
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// watched are the files of deploy that ask for figures.
+func watched(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, file := range []string{"prometheus/alerts.yml", "grafana/starling.json"} {
+		b, err := os.ReadFile(filepath.Join("../../deploy", file))
+		ok(t, err)
+		out[file] = string(b)
+	}
+	return out
+}
+
+// severalJobs is what a server of two open jobs shows.
+func severalJobs(t *testing.T) []series {
+	t.Helper()
+	site, _ := siteOf(t)
+	hand, err := site.fleet()
+	ok(t, err)
+	t.Cleanup(func() { ok(t, hand.Close()) })
+	for _, name := range []string{"one", "two"} {
+		ok(t, hand.Submit(store.Hosted{Name: name, File: []byte(jobText(t, name))}))
+	}
+	site.changed()
+	watchdog.Wait(t, "two jobs to be open", func() {
+		for len(site.all()) < 2 {
+			time.Sleep(2 * time.Millisecond)
+		}
+	})
+	code, b := asked(t, site.named(site.AdminHandler()), "GET", "/metrics", map[string]string{"Authorization": "Bearer " + site.AdminToken()})
+	if code != 200 {
+		t.Fatalf("/metrics: %d %s", code, b)
+	}
+	return scraped(string(b))
 }
 
 // TestAlertsAskForWhatThereIs: alerts and the board name no figure and no label's value that
@@ -42,34 +103,27 @@ func TestAlertsAskForWhatThereIs(t *testing.T) {
 		ok(t, c.Close())
 	}()
 	play(t, c, s.Token(e.URL, nil), 3)
-	r := prometheus.NewRegistry()
-	r.MustRegister(c.Metrics()...)
-	families, err := r.Gather()
+	g, err := gateway.NewGateway(nil, "one", nil)
 	ok(t, err)
+	text := ask(s.AdminHandler(), "GET", "/metrics", "Authorization", "Bearer "+s.AdminToken()).Body.String() +
+		ask(g.Health(), "GET", "/metrics").Body.String()
 	have := map[string]bool{}
-	for _, f := range families {
-		have[f.GetName()] = true
-		for _, part := range []string{"_count", "_sum", "_bucket"} {
-			have[f.GetName()+part] = f.GetMetric()[0].GetHistogram() != nil
-		}
-		for _, m := range f.GetMetric() {
-			for _, l := range m.GetLabel() {
-				have[f.GetName()+"{"+l.GetName()+"="+l.GetValue()] = true
-			}
+	for _, s := range slices.Concat(scraped(text), severalJobs(t)) {
+		have[s.figure] = true
+		for name, value := range s.labels {
+			have[s.figure+"{"+name+"="+value] = true
 		}
 	}
 	figures := regexp.MustCompile(`starling_[a-z_]+`)
 	chosen := regexp.MustCompile(`(starling_[a-z_]+)\{[^}]*?(guarantee|outcome|turn|state)=\\?"([a-z]+)`)
 	asked := map[string]bool{}
-	for _, file := range []string{"prometheus/alerts.yml", "grafana/starling.json"} {
-		b, err := os.ReadFile(filepath.Join("../../deploy", file))
-		ok(t, err)
-		for _, name := range figures.FindAllString(string(b), -1) {
+	for file, text := range watched(t) {
+		for _, name := range figures.FindAllString(text, -1) {
 			if asked[name] = true; !have[name] {
 				t.Errorf("%s asks for %s, which no coordinator has", file, name)
 			}
 		}
-		for _, m := range chosen.FindAllStringSubmatch(string(b), -1) {
+		for _, m := range chosen.FindAllStringSubmatch(text, -1) {
 			if !have[m[1]+"{"+m[2]+"="+m[3]] {
 				t.Errorf("%s asks for %s with %s = %s, which no coordinator has", file, m[1], m[2], m[3])
 			}
@@ -77,5 +131,45 @@ func TestAlertsAskForWhatThereIs(t *testing.T) {
 	}
 	if len(asked) < 20 {
 		t.Errorf("only %s are asked for", strings.Join(slices.Sorted(maps.Keys(asked)), ", "))
+	}
+}
+
+// TestAlertsMatchOneJob: where alerts and the board compare two figures, the labels by which they
+// match name one series of the right one alone, on a server of several jobs, too: Prometheus
+// refuses to compare otherwise, and says so nowhere that anybody looks.
+func TestAlertsMatchOneJob(t *testing.T) {
+	all := severalJobs(t)
+	matched := regexp.MustCompile(`on\(([^)]*)\)(?: group_left)? (?:[0-9.]+ \* )?(starling_[a-z_]+)(?:\{([^}]*)\})?`)
+	seen := 0
+	for file, text := range watched(t) {
+		for _, m := range matched.FindAllStringSubmatch(strings.ReplaceAll(text, `\"`, `"`), -1) {
+			seen++
+			of := map[string]int{}
+			for _, s := range all {
+				wanted := s.figure == m[2]
+				for _, l := range seriesLabel.FindAllStringSubmatch(m[3], -1) {
+					wanted = wanted && s.labels[l[1]] == l[2]
+				}
+				if !wanted {
+					continue
+				}
+				key := ""
+				for _, name := range strings.Split(m[1], ", ") {
+					key += fmt.Sprintf("%s=%q ", name, s.labels[name])
+				}
+				of[key]++
+			}
+			for key, n := range of {
+				if n > 1 {
+					t.Errorf("%s: %q: %d series of %s", file, m[0], n, key)
+				}
+			}
+			if len(of) == 0 && !strings.Contains(m[3], "finished") { // none is over here
+				t.Errorf("%s: %q matches nothing", file, m[0])
+			}
+		}
+	}
+	if seen < 5 {
+		t.Errorf("%d comparisons were found", seen)
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
+	"sync"
 
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/internal/wire"
@@ -142,12 +144,19 @@ func (s *desk) fronted(next http.Handler) http.Handler {
 	})
 }
 
-// isOurs reports whether a Host header is an address, localhost, or the name that
-// tokens give.
+// machine is this machine's own name, "" where it has none: a container's, by which others on its
+// network ask. No site can have a browser take its address for it.
+var machine = sync.OnceValue(func() string {
+	name, _ := os.Hostname() // whoever knows no name is asked by an address
+	return strings.ToLower(name)
+})
+
+// isOurs reports whether a Host header is an address, localhost, this machine's own name, or one
+// that tokens give.
 func (s *desk) isOurs(host string) bool {
 	u := url.URL{Host: host}
 	name := strings.ToLower(u.Hostname())
-	if name == "localhost" || net.ParseIP(name) != nil {
+	if name == "localhost" || net.ParseIP(name) != nil || name != "" && name == machine() {
 		return true
 	}
 	_, known := s.names.Load(name)

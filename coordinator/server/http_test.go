@@ -501,6 +501,7 @@ func TestHostileNames(t *testing.T) {
 		}
 		for host, want := range map[string]int{
 			"": 200, "localhost:5": 200, "[::1]:8080": 200, "192.0.2.7": 200, "FL.example.org:8443": 200,
+			machine() + ":9090": 200, machine() + ".evil.example": http.StatusMisdirectedRequest,
 			"evil.example": http.StatusMisdirectedRequest, "evil.example:80": http.StatusMisdirectedRequest,
 			"127.0.0.1.evil.example": http.StatusMisdirectedRequest, "localhost.evil.example": http.StatusMisdirectedRequest,
 		} {
