@@ -87,8 +87,8 @@ type Evaluator interface {
 type Score struct {
 	Accuracy float64            // of answers exact match
 	MacroF1  float64            // of labels
-	ANLS     float64            // of answers: the mean over their sources of each one's mean
-	Sources  map[string]float64 // ANLS of each source's questions, where there are several
+	ANLS     float64            // of answers: the mean over their sources of each one's mean; of TabFact accuracy, its own metric
+	Sources  map[string]float64 // each source's own figure, where there are several
 
 	// Of words and of characters of what is transcribed, whose Accuracy is 1 less WordErrors;
 	// nil for other tasks.

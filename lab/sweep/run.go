@@ -56,7 +56,7 @@ type Record struct {
 	MajorityAccuracy float64 `json:"commonest,omitempty"`
 	// ANLS is of answers, which have no classes: accuracies are then exact matches.
 	// Of questions from several data sets it is the mean over the sets of each one's mean,
-	// and Sources has these.
+	// and Sources has these; TabFact's is accuracy, as its publishers have it.
 	ANLS    *float64           `json:"anls,omitempty"`
 	Sources map[string]float64 `json:"anls_by_source,omitempty"`
 	// Error rates of words and of characters of what is transcribed, which has no classes:

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/fleetdata"
+	"github.com/starling-fl/starling/lab/federation"
 	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/model"
 )
@@ -64,15 +67,29 @@ type labAnswerer struct{ *evaluate.Questions }
 
 func (e labAnswerer) Score(ctx context.Context, a *model.Adapter, rank int) (sweep.Score, error) {
 	s, err := e.Questions.Score(ctx, a, rank)
-	anls := func(x evaluate.AnswerScore) float64 { return x.ANLS }
-	out := sweep.Score{Accuracy: s.ExactMatch, ANLS: s.MeanOverSources(anls)}
-	for name, of := range s.Sources {
-		if out.Sources == nil {
-			out.Sources = map[string]float64{}
-		}
-		out.Sources[name] = of.ANLS
+	return answerScore(s), err
+}
+
+// answerScore is the two-stage mean: of each set's own metric, over the sets.
+func answerScore(s evaluate.AnswerScore) sweep.Score {
+	out := sweep.Score{Accuracy: s.ExactMatch, ANLS: s.ANLS}
+	if len(s.Sources) > 0 {
+		out.Sources, out.ANLS = map[string]float64{}, 0
 	}
-	return out, err
+	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
+		out.Sources[name] = ownMetric(name, s.Sources[name])
+		out.ANLS += out.Sources[name] / float64(len(s.Sources))
+	}
+	return out
+}
+
+// ownMetric is the figure by which a set's publishers score it: accuracy of TabFact's statements,
+// which are answered yes or no, ANLS of every other.
+func ownMetric(source string, s evaluate.AnswerScore) float64 {
+	if source == federation.TabFact {
+		return s.ExactMatch
+	}
+	return s.ANLS
 }
 
 // labData holds validation and test out of files, or generates both. A grid asks for the

@@ -3,12 +3,15 @@ package commands
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/lab/federation"
 	"github.com/starling-fl/starling/lab/sweep"
 )
 
@@ -112,5 +115,23 @@ func TestLabKnowsColumns(t *testing.T) {
 			t.Errorf("%+v is the same as %+v", c, other)
 		}
 		seen[d.SHA256] = c
+	}
+}
+
+// TabFact counts by its accuracy in the mean over the sets, where an answer that is nearly right
+// is wrong; other sets by ANLS.
+func TestSetsCountByTheirOwnMetric(t *testing.T) {
+	q := &evaluate.Questions{}
+	for _, source := range []string{federation.TabFact, federation.TabFact, federation.WikiTables} {
+		q.Examples = append(q.Examples, dataset.Example{Source: source})
+		q.Truths = append(q.Truths, []string{"yes"})
+	}
+	got := answerScore(q.Judge([]evaluate.Reply{{Text: "yes"}, {Text: "ye"}, {Text: "ye"}}))
+	if got.Sources[federation.TabFact] != 0.5 || math.Abs(got.Sources[federation.WikiTables]-2.0/3) > 1e-12 || math.Abs(got.ANLS-(0.5+2.0/3)/2) > 1e-12 {
+		t.Errorf("%+v", got)
+	}
+	q.Examples, q.Truths = q.Examples[2:], q.Truths[2:]
+	if got := answerScore(q.Judge([]evaluate.Reply{{Text: "ye"}})); got.Sources != nil || math.Abs(got.ANLS-2.0/3) > 1e-12 {
+		t.Errorf("one set: %+v", got)
 	}
 }
