@@ -60,10 +60,11 @@ dataset: internal/named audio
 dp: internal/l2 internal/uniform
 edge: internal/named dataset dp internal/contract internal/durable internal/uniform internal/wire job/training log model model/known
     nf4 quant secagg task trainer wasm
+internal/accounts: dataset edge internal/durable internal/named
 internal/attack:
 internal/cputime:
 internal/command: internal/named dataset edge hub internal/nearest internal/terminal internal/strict job model model/base model/known
-internal/command/device: internal/named dataset edge hub internal/command internal/durable internal/engine internal/generation internal/predict
+internal/command/device: internal/accounts internal/named dataset edge hub internal/command internal/durable internal/engine internal/generation internal/predict
     internal/strict internal/terminal internal/wire job job/training leak model program task trainer wasm
 internal/curve: dp
 internal/command/operator: internal/named audit audit/membership audit/memorization coordinator coordinator/bucket coordinator/jobs coordinator/monitor

@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/accounts"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/terminal"
 )
@@ -53,7 +54,7 @@ file that anybody can verify; without --data it verifies such a file.`,
 				return command.Usagef("--proof, --forget, --forget-log and --export are one at a time: take along before you forget")
 			}
 			if data == "" && proof != "" {
-				proven, _, err := readRosterProof(proof)
+				proven, _, err := accounts.ReadRosterProof(proof)
 				if err != nil {
 					return err
 				}
@@ -64,7 +65,7 @@ file that anybody can verify; without --data it verifies such a file.`,
 			}
 			if identity == "" {
 				var err error
-				if identity, err = identityPath(data); err != nil {
+				if identity, err = accounts.IdentityPath(data); err != nil {
 					return err
 				}
 			}
@@ -72,24 +73,24 @@ file that anybody can verify; without --data it verifies such a file.`,
 			if err != nil {
 				return err
 			}
-			kept, err := openAccounts(folder)
+			kept, err := accounts.Open(folder)
 			if err != nil {
 				return err
 			}
-			account, err := kept.look(set, data, identity)
+			account, err := kept.Look(set, data, identity)
 			if err != nil {
 				return err
 			}
 			if account == nil {
-				return fmt.Errorf("%s has no account in %s: it has not taken part in a job, or another user's accounts have it (--accounts)", data, kept.dir)
+				return fmt.Errorf("%s has no account in %s: it has not taken part in a job, or another user's accounts have it (--accounts)", data, kept.Dir())
 			}
 			switch {
 			case forgetLogKey != "":
 				return forgetLog(a, kept, set, data, identity, forgetLogKey)
 			case forget != "":
-				return forgetJob(a, func() (*edge.Account, func() error, error) { return kept.take(set, data, identity) }, forget)
+				return forgetJob(a, func() (*edge.Account, func() error, error) { return kept.Take(set, data, identity) }, forget)
 			case proof != "":
-				proven, err := kept.writeRosterProof(account, round, proof)
+				proven, err := kept.RosterProof(sortedJobs(account), round, proof)
 				if err != nil {
 					return err
 				}
@@ -184,8 +185,8 @@ func printAccount(w io.Writer, account *edge.Account) error {
 }
 
 // forgetLog takes a log out of the account, which no join may hold meanwhile.
-func forgetLog(a *command.App, kept *accounts, set *dataset.Set, data, identity, prefix string) error {
-	account, release, err := kept.take(set, data, identity)
+func forgetLog(a *command.App, kept *accounts.Folder, set *dataset.Set, data, identity, prefix string) error {
+	account, release, err := kept.Take(set, data, identity)
 	if err != nil {
 		return err
 	}

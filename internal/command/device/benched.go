@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/accounts"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -81,7 +82,7 @@ func (f *benchFlags) fromCoordinator(ctx context.Context, _ *command.App) (*benc
 	policy, _ := edge.PolicyFor(token)
 	policy.Examples = f.leak.examples
 	cfg := edge.Config{Token: token, Policy: &policy, AllowPlain: f.plain}
-	if cfg.CacheDir, err = userPath("", os.UserCacheDir, ""); err != nil {
+	if cfg.CacheDir, err = accounts.UserPath("", os.UserCacheDir, ""); err != nil {
 		return nil, err
 	}
 	if f.base != "" {

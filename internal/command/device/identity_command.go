@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/accounts"
 	"github.com/starling-fl/starling/internal/command"
 )
 
@@ -32,7 +33,7 @@ policies (join --peers), and what 'starling devices' lists.`,
 				return command.Usagef("give --data or --identity: the file that is joined with, or its identity's")
 			}
 			if identity == "" {
-				if identity, err = identityPath(data); err != nil {
+				if identity, err = accounts.IdentityPath(data); err != nil {
 					return err
 				}
 			}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/accounts"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/terminal"
@@ -199,24 +199,24 @@ func runJoin(ctx context.Context, a *command.App, wheres []string, f joinFlags) 
 	}
 	identity := f.identity
 	if identity == "" {
-		if identity, err = identityPath(f.data); err != nil {
+		if identity, err = accounts.IdentityPath(f.data); err != nil {
 			return err
 		}
 	}
-	cache, err := userPath(f.cache, os.UserCacheDir, "")
+	cache, err := accounts.UserPath(f.cache, os.UserCacheDir, "")
 	if err != nil {
 		return err
 	}
-	key, release, err := takeIdentity(identity)
+	key, release, err := accounts.TakeIdentity(identity)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	kept, err := openAccounts(f.accounts)
+	kept, err := accounts.Open(f.accounts)
 	if err != nil {
 		return err
 	}
-	account, releaseAccount, err := kept.take(set, f.data, identity)
+	account, releaseAccount, err := kept.Take(set, f.data, identity)
 	if err != nil {
 		return err
 	}
@@ -273,7 +273,7 @@ func runJoin(ctx context.Context, a *command.App, wheres []string, f joinFlags) 
 			Agent: agent(a.Version), Token: p.token, Identity: key, Data: edge.Examples(set), CacheDir: cache, AcceptNotPrivate: f.notPrivate, Policy: p.policy,
 			Trainer: trainer, Known: listed, Base: own, Fetch: fetch,
 			Roster: func(round uint64, task [32]byte, proof *edge.RosterProof) {
-				if err := kept.keepRoster(round, task, proof); err != nil {
+				if err := kept.KeepRoster(round, task, proof); err != nil {
 					fmt.Fprintln(shown, "note: who was in the shard could not be kept:", edge.Escape(err.Error(), false))
 				}
 			},
@@ -443,20 +443,4 @@ func joinToken(where string) (string, error) {
 		return "", fmt.Errorf("%w; want the token that 'starling serve' prints, or an http(s) URL", err)
 	}
 	return t.String(), nil
-}
-
-// userPath is given, or a file below the user's own folder.
-func userPath(given string, dir func() (string, error), name string) (string, error) {
-	if given != "" {
-		return given, nil
-	}
-	d, err := dir()
-	if err != nil {
-		return "", fmt.Errorf("no default folder: %w", err)
-	}
-	d = filepath.Join(d, "starling")
-	if err := os.MkdirAll(d, 0o700); err != nil {
-		return "", err
-	}
-	return filepath.Join(d, name), nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/internal/accounts"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 )
@@ -48,8 +49,10 @@ func TestTokenFromElsewhere(t *testing.T) {
 func TestAccountCommand(t *testing.T) {
 	folder := t.TempDir()
 	data, identity := filepath.Join(folder, "a.tsv"), filepath.Join(folder, "id.pem")
-	write(t, data, "x\tthe fox\ny\tthe dog\n")
-	path, err := oldAccountPath(identity, data)
+	if err := os.WriteFile(data, []byte("x\tthe fox\ny\tthe dog\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path, err := accounts.OldPath(identity, data)
 	if err != nil {
 		t.Fatal(err)
 	}

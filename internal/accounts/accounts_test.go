@@ -1,4 +1,4 @@
-package device
+package accounts
 
 import (
 	"encoding/json"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/command"
 )
 
 func write(t *testing.T, path, text string) {
@@ -38,9 +37,9 @@ func gaveTo(rounds int) string {
 }
 
 // given is how many rounds a data set has given, as the account of it says.
-func given(t *testing.T, a *accounts, data, identity string) int {
+func given(t *testing.T, a *Folder, data, identity string) int {
 	t.Helper()
-	account, err := a.look(loaded(t, data), data, identity)
+	account, err := a.Look(loaded(t, data), data, identity)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,16 +55,16 @@ func given(t *testing.T, a *accounts, data, identity string) int {
 
 func loaded(t *testing.T, data string) *dataset.Set {
 	t.Helper()
-	set, err := command.LoadLabelled(data, dataset.Columns{})
+	set, err := dataset.Load(data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return set
 }
 
-func takes(t *testing.T, a *accounts, data, identity string) (*edge.Account, func() error) {
+func takes(t *testing.T, a *Folder, data, identity string) (*edge.Account, func() error) {
 	t.Helper()
-	account, release, err := a.take(loaded(t, data), data, identity)
+	account, release, err := a.Take(loaded(t, data), data, identity)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +83,7 @@ func TestHostileAccountOfACopy(t *testing.T) {
 		}
 		return path
 	}
-	kept, err := openAccounts(in("accounts"))
+	kept, err := Open(in("accounts"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +119,7 @@ func TestHostileAccountOfACopy(t *testing.T) {
 			t.Errorf("%s: its account has %d rounds, 5 expected", name, n)
 		}
 		first, free := takes(t, kept, data, identity)
-		if _, _, err := kept.take(loaded(t, other), other, in("two", "id.pem")); err == nil || !strings.Contains(err.Error(), "one job at a time") {
+		if _, _, err := kept.Take(loaded(t, other), other, in("two", "id.pem")); err == nil || !strings.Contains(err.Error(), "one job at a time") {
 			t.Errorf("%s: two jobs at once: %v", name, err)
 		}
 		if err := free(); err != nil || first == nil {
@@ -152,7 +151,7 @@ func TestHostileAccountOfACopy(t *testing.T) {
 // What versions before have kept beside identities is added up, once.
 func TestOldAccounts(t *testing.T) {
 	folder := t.TempDir()
-	kept, err := openAccounts(filepath.Join(folder, "accounts"))
+	kept, err := Open(filepath.Join(folder, "accounts"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +162,7 @@ func TestOldAccounts(t *testing.T) {
 		if err := os.Mkdir(filepath.Dir(identity), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		old, err := oldAccountPath(identity, data)
+		old, err := OldPath(identity, data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +188,7 @@ func TestOldAccounts(t *testing.T) {
 	if err := os.Mkdir(filepath.Dir(identity), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	old, err := oldAccountPath(identity, other)
+	old, err := OldPath(identity, other)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,10 +221,10 @@ func TestOneJobAtATime(t *testing.T) {
 	var held []func() error // kept, since the collector closes a lock's file that nobody holds
 	for i := range 8 {
 		wg.Go(func() {
-			kept, err := openAccounts(filepath.Join(folder, "accounts"))
+			kept, err := Open(filepath.Join(folder, "accounts"))
 			var release func() error
 			if err == nil {
-				_, release, err = kept.take(set, data, filepath.Join(folder, fmt.Sprint(i), "id.pem"))
+				_, release, err = kept.Take(set, data, filepath.Join(folder, fmt.Sprint(i), "id.pem"))
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -249,14 +248,14 @@ func TestOneJobAtATime(t *testing.T) {
 
 // A description that somebody has spoilt is an error, not another data set.
 func TestHostileSketchFile(t *testing.T) {
-	kept, err := openAccounts(t.TempDir())
+	kept, err := Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	data := filepath.Join(t.TempDir(), "a.tsv")
 	write(t, data, numbered(0, 10))
 	write(t, filepath.Join(kept.dir, "x.data.json"), `{"version":2}`)
-	if _, _, err := kept.take(loaded(t, data), data, data); err == nil || !strings.Contains(err.Error(), "x.data.json") {
+	if _, _, err := kept.Take(loaded(t, data), data, data); err == nil || !strings.Contains(err.Error(), "x.data.json") {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package device
+package accounts
 
 import (
 	"crypto/ed25519"
@@ -12,15 +12,15 @@ import (
 	"github.com/starling-fl/starling/edge"
 )
 
-// identityPath is where a data file's identity is kept if none is given: each
+// IdentityPath returns where a data file's identity is kept if none is given: each
 // file has its own, so that two of them can take part beside each other on one
 // machine, and the same data never does so twice, which would count it double.
-func identityPath(data string) (string, error) {
+func IdentityPath(data string) (string, error) {
 	name, err := dataName(data)
 	if err != nil {
 		return "", err
 	}
-	return userPath("", os.UserConfigDir, "identity-"+name+".pem")
+	return UserPath("", os.UserConfigDir, "identity-"+name+".pem")
 }
 
 // dataName tells a data file from others of its name.
@@ -33,9 +33,9 @@ func dataName(data string) (string, error) {
 	return fmt.Sprintf("%s-%x", filepath.Base(at), sum[:4]), nil
 }
 
-// takeIdentity loads an identity, or makes it, and holds it until release is
+// TakeIdentity loads an identity, or makes it, and holds it until release is
 // called: at one coordinator at a time.
-func takeIdentity(path string) (key ed25519.PrivateKey, release func() error, err error) {
+func TakeIdentity(path string) (key ed25519.PrivateKey, release func() error, err error) {
 	if key, err = edge.LoadIdentity(path); err != nil {
 		return nil, nil, err
 	}
@@ -54,4 +54,21 @@ func hold(path, what, advice string) (release func() error, err error) {
 		return nil, fmt.Errorf("the %s takes part already, in another 'starling join' on this machine (%s): one job at a time; %s", what, path, advice)
 	}
 	return lock.Unlock, nil
+}
+
+// UserPath returns the path given or, with "", a file below the folder that dir tells of this user,
+// which is made.
+func UserPath(given string, dir func() (string, error), name string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	d, err := dir()
+	if err != nil {
+		return "", fmt.Errorf("no default folder: %w", err)
+	}
+	d = filepath.Join(d, "starling")
+	if err := os.MkdirAll(d, 0o700); err != nil {
+		return "", err
+	}
+	return filepath.Join(d, name), nil
 }

@@ -1,7 +1,6 @@
-package device
+package accounts
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -11,10 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/gofrs/flock"
 
@@ -23,78 +20,39 @@ import (
 	"github.com/starling-fl/starling/internal/durable"
 )
 
-// accounts is the folder of what this user's data has given. A data set is known
+// Folder is the folder of what this user's data has given. A data set is known
 // there by its examples, wherever its file lies and under whatever identity it joins:
 // copied, renamed, sorted or grown by some lines it is the same one, and goes on with
 // the same account. Of the examples only a keyed sample of hashes is kept.
-type accounts struct {
+type Folder struct {
 	dir string
 	key []byte
 }
 
-const (
-	sketchSize      = 256     // hashes kept of a data set
-	sketchVersion   = 1       // of its file
-	mostSketch      = 1 << 20 // bytes of its file
-	mostAccounts    = 10_000  // data sets of one user
-	mostSketchPaths = 64      // the last ones
-)
-
-// A sketch is how a data set is known again: the least of its examples' hashes, which
-// are a fair sample of them all, and where its file was.
-type sketch struct {
-	Version int      `json:"version"`
-	Paths   []string `json:"paths"`
-	Size    int      `json:"size"`   // different examples, about
-	Sample  []string `json:"sample"` // ascending, 16 hexadecimal digits each
-}
+const mostAccounts = 10_000 // data sets of one user
 
 // sameData is what to do where data takes part twice.
 const sameData = "a copy of it, or a part, is the same data"
 
-var errSketch = errors.New("the data set's description cannot be used")
-
-// parseSketch reads one.
-func parseSketch(b []byte) (*sketch, error) {
-	s := new(sketch)
-	if len(b) > mostSketch {
-		return nil, fmt.Errorf("%w: %d bytes, limit %d", errSketch, len(b), mostSketch)
-	}
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(s); err != nil {
-		return nil, fmt.Errorf("%w: %w", errSketch, err)
-	}
-	switch {
-	case s.Version != sketchVersion:
-		return nil, fmt.Errorf("%w: version %d, this program reads %d", errSketch, s.Version, sketchVersion)
-	case s.Size < 0 || s.Size > math.MaxInt32 || len(s.Sample) > sketchSize || len(s.Sample) > s.Size || len(s.Paths) > mostSketchPaths:
-		return nil, fmt.Errorf("%w: size %d, sample of %d, %d paths", errSketch, s.Size, len(s.Sample), len(s.Paths))
-	}
-	for i, h := range s.Sample {
-		if b, err := hex.DecodeString(h); err != nil || len(b) != 8 || i > 0 && s.Sample[i-1] >= h {
-			return nil, fmt.Errorf("%w: sample %d", errSketch, i)
-		}
-	}
-	return s, nil
-}
-
-// openAccounts is the folder given, or the user's own.
-func openAccounts(dir string) (*accounts, error) {
+// Open returns the folder given, made if it is not there, or with "" the user's own.
+func Open(dir string) (*Folder, error) {
 	if dir == "" {
 		var err error
-		if dir, err = userPath("", os.UserConfigDir, "accounts"); err != nil {
+		if dir, err = UserPath("", os.UserConfigDir, "accounts"); err != nil {
 			return nil, fmt.Errorf("%w: the account of what data has given needs a folder (--accounts)", err)
 		}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("folder of accounts: %w", err)
 	}
-	return &accounts{dir: dir}, nil
+	return &Folder{dir: dir}, nil
 }
 
+// Dir returns the folder's path.
+func (a *Folder) Dir() string { return a.dir }
+
 // locked does something while no other process looks a data set up.
-func (a *accounts) locked(do func() error) (err error) {
+func (a *Folder) locked(do func() error) (err error) {
 	lock := flock.New(filepath.Join(a.dir, "lock"))
 	if err := lock.Lock(); err != nil {
 		return fmt.Errorf("lock of %s: %w", a.dir, err)
@@ -117,7 +75,7 @@ func (a *accounts) locked(do func() error) (err error) {
 
 // hashes are those of a set's examples, each once. Its label is none of an example: a
 // file that is labelled anew is the same data.
-func (a *accounts) hashes(set *dataset.Set) map[string]bool {
+func (a *Folder) hashes(set *dataset.Set) map[string]bool {
 	all := make(map[string]bool, len(set.Examples))
 	m := hmac.New(sha256.New, a.key)
 	part := func(b []byte) {
@@ -143,68 +101,9 @@ func (a *accounts) hashes(set *dataset.Set) map[string]bool {
 	return all
 }
 
-// least is a sample of hashes.
-func least(hashes map[string]bool) []string {
-	all := make([]string, 0, len(hashes))
-	for h := range hashes {
-		all = append(all, h)
-	}
-	slices.Sort(all)
-	return all[:min(len(all), sketchSize)]
-}
-
-// same reports whether a data set is the one that the sketch is of: its file is where
-// that was, or they share half of the smaller one.
-func (s *sketch) same(hashes map[string]bool, path string) bool {
-	if slices.Contains(s.Paths, path) {
-		return true
-	}
-	shared := s.shared(hashes)
-	return shared > 0 && 2*shared >= float64(min(s.Size, len(hashes)))
-}
-
-// shared is about how many of the hashes are the sketch's as well.
-func (s *sketch) shared(hashes map[string]bool) float64 {
-	hits := 0
-	for _, h := range s.Sample {
-		if hashes[h] {
-			hits++
-		}
-	}
-	if hits == 0 {
-		return 0
-	}
-	return float64(hits) / float64(len(s.Sample)) * float64(s.Size)
-}
-
-// grow takes in what the data set has become.
-func (s *sketch) grow(hashes map[string]bool, path string) {
-	s.Size += len(hashes) - min(len(hashes), int(math.Round(s.shared(hashes))))
-	s.sample(least(hashes))
-	s.Paths = append(slices.DeleteFunc(s.Paths, func(p string) bool { return p == path }), path)
-	s.Paths = s.Paths[max(0, len(s.Paths)-mostSketchPaths):]
-}
-
-// join takes in another sketch of the same data set.
-func (s *sketch) join(other *sketch) {
-	s.Size = min(s.Size+other.Size, math.MaxInt32)
-	s.sample(other.Sample)
-	s.Paths = append(other.Paths, s.Paths...)
-}
-
-// sample is the least of what both are samples of.
-func (s *sketch) sample(other []string) {
-	union := map[string]bool{}
-	for _, h := range append(slices.Clone(other), s.Sample...) {
-		union[h] = true
-	}
-	s.Sample = least(union)
-	s.Size = max(s.Size, len(s.Sample))
-}
-
 // find lists the accounts of a data set, by the paths of their files; none: it has
 // not joined anything.
-func (a *accounts) find(hashes map[string]bool, data string) (found []string, of []*sketch, err error) {
+func (a *Folder) find(hashes map[string]bool, data string) (found []string, of []*sketch, err error) {
 	names, err := filepath.Glob(filepath.Join(a.dir, "*.data.json"))
 	if err != nil {
 		return nil, nil, err
@@ -228,11 +127,11 @@ func (a *accounts) find(hashes map[string]bool, data string) (found []string, of
 	return found, of, nil
 }
 
-// take opens the account of a data set and holds it: one job at a time asks for the
+// Take opens the account of a data set and holds it: one job at a time asks for the
 // data, whatever identity it is given under. Where several accounts turn out to be of
 // one data set, or an older version of this program has kept one beside the identity
 // file, they are added up, and the others set aside.
-func (a *accounts) take(set *dataset.Set, data, identity string) (_ *edge.Account, release func() error, err error) {
+func (a *Folder) Take(set *dataset.Set, data, identity string) (_ *edge.Account, release func() error, err error) {
 	real, err := realPath(data)
 	if err != nil {
 		return nil, nil, err
@@ -261,7 +160,7 @@ func (a *accounts) take(set *dataset.Set, data, identity string) (_ *edge.Accoun
 			return err
 		}
 		aside := found[1:]
-		if old, err := oldAccountPath(identity, data); err != nil {
+		if old, err := OldPath(identity, data); err != nil {
 			return err
 		} else if _, err := os.Stat(old); err == nil {
 			free, err := hold(old, "data in "+data, sameData)
@@ -302,9 +201,9 @@ func (a *accounts) take(set *dataset.Set, data, identity string) (_ *edge.Accoun
 	return account, release, nil
 }
 
-// look reads the account of a data set, held or not, without changing anything; nil:
+// Look reads the account of a data set, held or not, without changing anything; nil:
 // it has none.
-func (a *accounts) look(set *dataset.Set, data, identity string) (account *edge.Account, err error) {
+func (a *Folder) Look(set *dataset.Set, data, identity string) (account *edge.Account, err error) {
 	real, err := realPath(data)
 	if err != nil {
 		return nil, err
@@ -314,7 +213,7 @@ func (a *accounts) look(set *dataset.Set, data, identity string) (account *edge.
 		if err != nil {
 			return err
 		}
-		if old, err := oldAccountPath(identity, data); err != nil {
+		if old, err := OldPath(identity, data); err != nil {
 			return err
 		} else if _, err := os.Stat(old); err == nil {
 			found = append(found, old)
@@ -354,9 +253,9 @@ func realPath(data string) (string, error) {
 	return at, nil
 }
 
-// oldAccountPath is where versions before kept what a data file has given: beside the
+// OldPath returns where versions before kept what a data file has given: beside the
 // identity.
-func oldAccountPath(identity, data string) (string, error) {
+func OldPath(identity, data string) (string, error) {
 	name, err := dataName(data)
 	return filepath.Join(filepath.Dir(identity), "account-"+name+".json"), err
 }

@@ -1,4 +1,4 @@
-package device
+package accounts
 
 import (
 	"os"
@@ -19,25 +19,25 @@ func TestIdentityOfEachFile(t *testing.T) {
 		if err := os.WriteFile(data, []byte("x\ty\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		path, err := identityPath(data)
+		path, err := IdentityPath(data)
 		if err != nil {
 			t.Fatal(err)
 		}
 		paths = append(paths, path)
 	}
-	again, err := identityPath(filepath.Join(folder, ".", "a.tsv"))
+	again, err := IdentityPath(filepath.Join(folder, ".", "a.tsv"))
 	if err != nil || again != paths[0] || paths[0] == paths[1] {
 		t.Errorf("identities %q, then %q: %v", paths, again, err)
 	}
-	key, release, err := takeIdentity(paths[0])
+	key, release, err := TakeIdentity(paths[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, releaseOther, err := takeIdentity(paths[1])
+	other, releaseOther, err := TakeIdentity(paths[1])
 	if err != nil || other.Equal(key) {
 		t.Fatalf("the other file: %v", err)
 	}
-	if _, _, err := takeIdentity(paths[0]); err == nil || !strings.Contains(err.Error(), paths[0]) || !strings.Contains(err.Error(), "--identity") {
+	if _, _, err := TakeIdentity(paths[0]); err == nil || !strings.Contains(err.Error(), paths[0]) || !strings.Contains(err.Error(), "--identity") {
 		t.Errorf("twice at once: %v", err)
 	}
 	for _, r := range []func() error{release, releaseOther} {
@@ -45,7 +45,7 @@ func TestIdentityOfEachFile(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	_, release, err = takeIdentity(paths[0])
+	_, release, err = TakeIdentity(paths[0])
 	if err != nil {
 		t.Fatalf("after its end: %v", err)
 	}
