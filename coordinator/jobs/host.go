@@ -45,6 +45,8 @@ type Host struct {
 	mu     sync.Mutex
 	turns  *turns                 // guarded by mu
 	spent  *store.Spent           // guarded by mu
+	totals []Total                // guarded by mu: of what was spent with the first accounted entries
+	upTo   int64                  // guarded by mu; -1: none were made
 	seats  map[string]*seat       // guarded by mu: of jobs that are open
 	states map[string]store.State // guarded by mu
 
@@ -74,7 +76,7 @@ const (
 // Open opens a server's folder, and makes it if there is none. Nothing runs yet.
 func Open(cfg Config) (*Host, error) {
 	cfg.MaxOpen, cfg.Every = cmp.Or(cfg.MaxOpen, mostOpen), cmp.Or(cfg.Every, followEvery)
-	h := &Host{cfg: cfg, log: cfg.Log, turns: newTurns(), seats: map[string]*seat{}, open: map[string]*opened{},
+	h := &Host{cfg: cfg, log: cfg.Log, turns: newTurns(), seats: map[string]*seat{}, open: map[string]*opened{}, upTo: -1,
 		kicked: make(chan struct{}, 1), ended: make(chan ended)}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
@@ -126,8 +128,13 @@ func (h *Host) Budget(epsilon, delta float64) error {
 func (h *Host) Totals() (totals []Total, epsilon, delta float64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	totals, err = Totals(h.spent)
-	return totals, h.spent.Epsilon, h.spent.Delta, err
+	if h.upTo != h.spent.Entries { // who scrapes figures asks more often than rounds begin
+		if totals, err = Totals(h.spent); err != nil {
+			return nil, 0, 0, err
+		}
+		h.totals, h.upTo = totals, h.spent.Entries
+	}
+	return slices.Clone(h.totals), h.spent.Epsilon, h.spent.Delta, nil
 }
 
 // Kick makes the host look at once at what operators want.

@@ -369,7 +369,7 @@ func (s *Site) serveSpending(w http.ResponseWriter, r *http.Request) {
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) { return LedgerOf(f) })
 }
 
-// serveMetrics serves the figures of all jobs that are open, each with its name.
+// serveMetrics serves the figures of all jobs that are open, each with its name, and the fleet's.
 func (s *Site) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	registry := prometheus.NewRegistry()
 	var errs []error
@@ -383,7 +383,9 @@ func (s *Site) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "starling", Name: "build_info", Help: "1, with the version that runs.",
 		ConstLabels: prometheus.Labels{"version": s.cfg.Version}})
 	build.Set(1)
-	errs = append(errs, registry.Register(build), registry.Register(collectors.NewGoCollector()),
+	errs = append(errs, registry.Register(build), registry.Register(fleetFigures{s.cfg.Host, func(err error) {
+		s.logOf(r).Error("the fleet's ledger cannot be accounted for", "error", err)
+	}}), registry.Register(collectors.NewGoCollector()),
 		registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})))
 	if err := errors.Join(errs...); err != nil {
 		s.logOf(r).Error("the figures cannot be shown", "error", err)

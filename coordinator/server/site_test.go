@@ -141,6 +141,18 @@ func TestSite(t *testing.T) {
 			t.Errorf("%s for nobody: %d", path, code)
 		}
 	}
+	ok(t, site.cfg.Host.Budget(1000, 1e-6))
+	totals, _, _, err := site.cfg.Host.Totals()
+	ok(t, err)
+	if len(totals) != 1 || totals[0].Guarantee == nil || !(totals[0].Guarantee.Epsilon > 0) {
+		t.Fatalf("spent: %+v", totals)
+	}
+	fleet := fmt.Sprintf("starling_fleet_epsilon_spent{pool=%q} %v\n", totals[0].Pool, totals[0].Guarantee.Epsilon)
+	for _, want := range []string{fleet, fmt.Sprintf("starling_fleet_rounds{pool=%q} 2\n", totals[0].Pool), "starling_fleet_epsilon_budget 1000\n", "starling_fleet_delta 1e-06\n"} {
+		if _, b := asked(t, h, "GET", "/metrics", map[string]string{"Authorization": "Bearer " + tokens[store.RoleViewer]}); !strings.Contains(string(b), want) {
+			t.Errorf("figures have no %q", want)
+		}
+	}
 	if code, b := asked(t, h, "GET", "/metrics", map[string]string{"Authorization": "Bearer " + tokens[store.RoleViewer]}); code != 200 ||
 		!strings.Contains(string(b), `starling_version{job_name="root"} 2`) || !strings.Contains(string(b), `starling_version{job_name="one"} 0`) {
 		t.Errorf("figures: %d %.2000s", code, b)
@@ -218,7 +230,7 @@ func TestSite(t *testing.T) {
 	var b []byte
 	code, b = asked(t, h, "GET", "/v1/admin/spending.json", map[string]string{"Authorization": "Bearer " + tokens[store.RoleViewer]})
 	var l Ledger
-	if err := json.Unmarshal(b, &l); code != 200 || err != nil || len(l.Entries) != 4 || len(l.Totals) != 1 || l.Totals[0].Rounds != 2 {
+	if err := json.Unmarshal(b, &l); code != 200 || err != nil || len(l.Entries) != 5 || len(l.Totals) != 1 || l.Totals[0].Rounds != 2 {
 		t.Errorf("the ledger: %d %s %v", code, b, err)
 	}
 	acts, _, err := hand.Acts()

@@ -1,0 +1,53 @@
+package server
+
+import (
+	"math"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/starling-fl/starling/coordinator/jobs"
+)
+
+var (
+	fleetSpentDesc = prometheus.NewDesc("starling_fleet_epsilon_spent", "Epsilon of what a pool's jobs spent together, archived ones and rounds under way "+
+		"included, for a device that is in all of them; +Inf where nothing bounds it.", []string{"pool"}, nil)
+	fleetRoundsDesc = prometheus.NewDesc("starling_fleet_rounds", "Rounds of a pool's jobs that were charged, or are under way.", []string{"pool"}, nil)
+	fleetBudgetDesc = prometheus.NewDesc("starling_fleet_epsilon_budget", "Epsilon that no pool's jobs may pass together; absent: only their own budgets hold.", nil, nil)
+	fleetDeltaDesc  = prometheus.NewDesc("starling_fleet_delta", "Delta of the fleet's budget.", nil, nil)
+)
+
+// fleetFigures are what jobs of one server spent together.
+type fleetFigures struct {
+	host   *jobs.Host
+	failed func(error)
+}
+
+// Describe announces nothing: which pools there are depends on the jobs.
+func (fleetFigures) Describe(chan<- *prometheus.Desc) {}
+
+// Collect accounts for the fleet's ledger.
+func (f fleetFigures) Collect(ch chan<- prometheus.Metric) {
+	totals, epsilon, delta, err := f.host.Totals()
+	if err != nil { // the jobs' own figures are shown all the same
+		f.failed(err)
+		return
+	}
+	put := func(d *prometheus.Desc, v float64, pool ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, pool...)
+	}
+	for _, t := range totals {
+		spent := 0.0
+		switch {
+		case t.Guarantee != nil:
+			spent = t.Guarantee.Epsilon
+		case t.Why != "":
+			spent = math.Inf(1)
+		}
+		put(fleetSpentDesc, spent, t.Pool)
+		put(fleetRoundsDesc, float64(t.Rounds), t.Pool)
+	}
+	if epsilon > 0 {
+		put(fleetBudgetDesc, epsilon)
+		put(fleetDeltaDesc, delta)
+	}
+}
