@@ -53,6 +53,7 @@ coordinator/relay: coordinator/natsaccess secagg
 coordinator/round:
 coordinator/server: coordinator coordinator/internal/... coordinator/jobs coordinator/monitor coordinator/signin coordinator/store dp evaluate/metric
     internal/contentcoding internal/durable internal/qrcode internal/strict internal/wire log model
+coordinator/shelf: coordinator coordinator/bucket coordinator/store internal/durable job model
 coordinator/signin: coordinator/store
 coordinator/spans:
 coordinator/store: dp log
@@ -68,7 +69,7 @@ internal/command/device: internal/accounts internal/named dataset edge hub inter
     internal/strict internal/terminal internal/wire job job/training leak model program task trainer wasm
 internal/curve: dp
 internal/command/operator: internal/named audit audit/membership audit/memorization coordinator coordinator/bucket coordinator/jobs coordinator/monitor
-    coordinator/natsaccess coordinator/relay coordinator/server coordinator/signin coordinator/spans coordinator/store dataset dp edge evaluate hub internal/strict
+    coordinator/natsaccess coordinator/relay coordinator/server coordinator/shelf coordinator/signin coordinator/spans coordinator/store dataset dp edge evaluate hub internal/strict
     internal/command internal/curve internal/dossier internal/durable internal/engine internal/engine/plugins internal/evaluation
     internal/exposure internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim
     internal/spent internal/terminal internal/wire job model model/base/llama model/known program secagg wasm wasm/compiler

@@ -185,11 +185,11 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 		return err
 	}
 	defer cfg.Traces.Close()
-	shelf, err := f.shelf(cfg.Log)
+	kept, err := f.shelf(cfg.Log)
 	if err != nil {
 		return err
 	}
-	if err := shelf.load(ctx, &cfg, f.dir); err != nil {
+	if err := kept.Load(ctx, &cfg, f.dir); err != nil {
 		return err
 	}
 	b := cfg.Base
@@ -221,9 +221,9 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 		cfg.SumMasks = relay.Borrow(nc).Sum
 	}
 	var c *coordinator.Coordinator
-	defer shelf.end(ctx)
+	defer kept.End(ctx)
 	if err := f.whenMine(ctx, a, nc, cfg.Log, func() (err error) {
-		shelf.release(ctx, &cfg, "")
+		kept.Release(ctx, &cfg, "")
 		c, err = coordinator.New(cfg)
 		return err
 	}); err != nil {

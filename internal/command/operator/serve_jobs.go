@@ -105,7 +105,7 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 		return err
 	}
 	defer traces.Close()
-	shelf, err := f.shelf(log)
+	kept, err := f.shelf(log)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 	}
 	defer end()
 	var site *server.Site
-	defer shelf.end(ctx)
+	defer kept.End(ctx)
 	cfg := jobs.Config{
 		Dir: f.dir, MaxOpen: f.mostJobs, Log: log,
 		Open: func(j store.Hosted, dir string, host coordinator.Host) (*coordinator.Coordinator, error) {
@@ -130,10 +130,10 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 			if cfg.Job, err = job.Parse(strings.NewReader(string(j.File))); err != nil {
 				return nil, err
 			}
-			if err := shelf.load(ctx, &cfg, dir); err != nil {
+			if err := kept.Load(ctx, &cfg, dir); err != nil {
 				return nil, err
 			}
-			shelf.release(ctx, &cfg, j.Folder)
+			kept.Release(ctx, &cfg, j.Folder)
 			return coordinator.New(cfg)
 		},
 		Mount: func(j store.Hosted, c *coordinator.Coordinator) error {
