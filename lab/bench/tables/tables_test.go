@@ -60,7 +60,7 @@ func TestTheOpeningReadsTables(t *testing.T) {
 	for _, c := range []struct {
 		after, row, column, want string
 	}{
-		{"", "a", "MB", "1"}, {"", "a | nf4", "s", "4"}, {"Nine", "a |", "s", "5"}, {"Nine", "ab", "s", "6"}, {"", "ledger: ", "", "whole"},
+		{"", "a", "MB", "1"}, {"", "a | nf4", "s", "4"}, {"Nine", "a |", "s", "5"}, {"Nine", "ab", "s", "6"}, {"", "ledger: ", "", "whole"}, {"Nine", "", "s", "5"},
 		{"", "b", "MB", ""}, {"", "a", "kB", ""}, {"Ten", "a", "MB", ""}, {"Nine", "a", "MB", ""}, {"", "a | nf4 |", "s", ""}, {"", "a | n | 3", "s", ""},
 	} {
 		got, ok := figureOf{"", c.after, c.row, c.column}.find(table)
