@@ -135,12 +135,12 @@ lab/internal/commands: internal/named audit/membership dataset dp edge evaluate 
     tokenizer wasm
 lab/internal/resident:
 lab/internal/plots: audit internal/curve internal/palette lab/canvas
-lab/report: audit/membership audit/memorization internal/palette internal/durable internal/strict simulate lab/canvas lab/sweep
+lab/report: audit/membership audit/memorization internal/palette internal/durable internal/strict quant simulate lab/canvas lab/sweep
 lab/natsserver: coordinator/natsaccess
 lab/queue: audio dataset edge coordinator/natsaccess lab/natsserver model quant simulate wasm
 lab/loadtest: internal/contract internal/wire log quant secagg
 lab/readers:
-lab/sweep: internal/named coordinator dataset dp edge internal/durable internal/nearest internal/strict job model simulate task
+lab/sweep: internal/named coordinator dataset dp edge internal/durable internal/nearest internal/strict job model quant simulate task
 lab/voices: audio
 log: internal/cbor vrf
 nf4:

@@ -43,9 +43,6 @@ type terms struct {
 	start    []byte // hash of the adapter that the job begins with; nil: the seed's
 }
 
-// maxMasked bounds an update: a device holds it several times over while it masks it.
-const maxMasked = 1 << 26
-
 // newTerms refuses a job that does not fit its base or cannot meet its target.
 func newTerms(job Job, base *model.Base) (*terms, error) {
 	if base == nil {
@@ -59,25 +56,15 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 	if err := job.CheckBase(base); err != nil {
 		return nil, err
 	}
-	t := &terms{job: job, given: given, base: base, units: job.ExpectedCohort() * job.UnitsPerDevice()}
-	t.method = job.Method()
-	var err error
-	if t.layout, err = model.NewLayout(base.Config, t.method, len(job.Labels)); err != nil {
-		return nil, refuseJob("base: %w", err)
+	t, err := sized(job, base.Config)
+	if err != nil {
+		return nil, err
 	}
-	if n := t.layout.Size(slices.Max(t.ranks())); n > maxMasked {
-		return nil, refuseJob("adapter.method trains %d values, of which at most %d can be masked: train fewer, as lora does", n, maxMasked)
-	}
-	if most := base.Config.MaxTokens(); job.Adapter.Sequence > most {
-		return nil, refuseJob("adapter.sequence is %d, the base has %d positions", job.Adapter.Sequence, most)
-	}
+	t.given, t.base = given, base
 	if job.Training.CompactBase {
 		if t.compact = program.Compactable(base); len(t.compact) == 0 {
 			return nil, refuseJob("training.compact_base is set, but no matrix of the base is stored as NF4")
 		}
-	}
-	if t.contract, err = contractOf(job).Terms(); err != nil {
-		return nil, refuseJob("wire.%w", err)
 	}
 	if t.baseBlob, err = base.View(); err != nil {
 		return nil, fmt.Errorf("coordinator: base: %w", err)
@@ -90,12 +77,6 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 	acct, err := dp.ParseAccountant(job.Privacy.Accountant)
 	if err != nil {
 		return nil, refuseJob("privacy: %w", err)
-	}
-	if c := job.Clipping; c.Adaptive {
-		t.clipping = &dp.AdaptiveClip{Quantile: c.Quantile, Rate: c.Rate, Min: c.Min, Max: c.Max}
-	}
-	if err := t.checkNorms(); err != nil {
-		return nil, err
 	}
 	if t.quorum, err = job.Quorum(); err != nil {
 		return nil, err
@@ -111,6 +92,40 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 	}
 	t.bits = t.contract.Bits(largest)
 	return t, nil
+}
+
+// CheckSize refuses a job whose updates over a base of that shape no round can carry, or whose
+// examples are longer than it reads: what a run over the base itself is refused for, before its
+// weights are at hand. Of the privacy budget it says nothing.
+func CheckSize(job Job, c model.Config) error {
+	job = job.ForBase(c).Derived()
+	if err := job.Validate(); err != nil {
+		return err
+	}
+	_, err := sized(job, c)
+	return err
+}
+
+// sized are the terms of a valid job with its defaults, as far as they follow from the base's shape.
+func sized(job Job, c model.Config) (*terms, error) {
+	t := &terms{job: job, units: job.ExpectedCohort() * job.UnitsPerDevice(), method: job.Method()}
+	var err error
+	if t.layout, err = model.NewLayout(c, t.method, len(job.Labels)); err != nil {
+		return nil, refuseJob("base: %w", err)
+	}
+	if n := t.layout.Size(slices.Max(t.ranks())); n > quant.MaxDimension {
+		return nil, refuseJob("adapter.method trains %d values, of which at most %d can be masked: train fewer, as lora does", n, quant.MaxDimension)
+	}
+	if most := c.MaxTokens(); job.Adapter.Sequence > most {
+		return nil, refuseJob("adapter.sequence is %d, the base has %d positions", job.Adapter.Sequence, most)
+	}
+	if t.contract, err = contractOf(job).Terms(); err != nil {
+		return nil, refuseJob("wire.%w", err)
+	}
+	if c := job.Clipping; c.Adaptive {
+		t.clipping = &dp.AdaptiveClip{Quantile: c.Quantile, Rate: c.Rate, Min: c.Min, Max: c.Max}
+	}
+	return t, t.checkNorms()
 }
 
 // checkNorms refuses a job whose clip norm is, or may become, one that has no

@@ -248,6 +248,10 @@ func (r *Run) Done() int { return len(r.rounds) }
 // State is the file that the run goes on from, "" without one.
 func (r *Run) State() string { return r.cfg.State }
 
+// Job is the job as it is run: with its defaults, and of a run without clipping with the norm
+// and the uplink that stand for none.
+func (r *Run) Job() coordinator.Job { return r.job }
+
 // Rounds makes the rounds that are left, then measures every rank.
 func (r *Run) Rounds(ctx context.Context) (Result, error) {
 	began := time.Now()

@@ -39,7 +39,8 @@ type claim struct {
 		Published float64           `yaml:"published"` // percent
 	} `yaml:"rows"`
 	Claims []statement `yaml:"claims"`
-	Why    string      `yaml:"why"` // why ours differ
+	Why    string      `yaml:"why"`   // why ours differ
+	Takes  takes       `yaml:"takes"` // by all of the preset's runs at the publication's size; estimated
 
 	Proposes string   `yaml:"proposes"` // begins the names of the methods that the publication proposes
 	Against  string   `yaml:"against"`  // and of those that it holds them against

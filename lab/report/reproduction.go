@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/starling-fl/starling/lab/sweep"
+	"github.com/starling-fl/starling/quant"
 )
 
 // figures says of each of a publication's figures what it shows and what makes it.
@@ -42,7 +43,8 @@ percent: the mean over the seeds and their standard deviation. Differences are p
 randomness), with the 95 % interval of Student's t. MB are of all messages
 of the clients that were trained, in all rounds and both ways. The search
 over settings costs privacy that no epsilon here includes; here nothing was searched.
-`)
+
+` + takesWhy)
 	if err := summary(&b, folder, all); err != nil {
 		return nil, err
 	}
@@ -59,10 +61,15 @@ over settings costs privacy that no epsilon here includes; here nothing was sear
 				return nil, err
 			}
 		}
+		stated, err := sweep.StatedOf(c.Preset)
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString(refused(stated))
 		text, err := fs.ReadFile(folder, c.Preset+".csv")
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			fmt.Fprintf(&b, "**Not run.** `starling sweep --preset %s%s`, then copy its results.csv to docs/reproduction/%s.csv.\n", c.Preset, c.flags(), c.Preset)
+			fmt.Fprintf(&b, "**Not run.** `starling sweep --preset %s%s`, then copy its results.csv to docs/reproduction/%s.csv.\n", c.Preset, c.flags(stated), c.Preset)
 		case err != nil:
 			return nil, fmt.Errorf("report: %w", err)
 		default:
@@ -71,6 +78,7 @@ over settings costs privacy that no epsilon here includes; here nothing was sear
 			}
 		}
 		fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(c.Why))
+		b.WriteString(c.Takes.text())
 	}
 	for _, c := range all {
 		if c.Traffic != nil {
@@ -83,19 +91,37 @@ over settings costs privacy that no epsilon here includes; here nothing was sear
 	return fold(b.Bytes()), nil
 }
 
+// refused says which rows of a preset a coordinator refuses today, and why; "" if it takes all.
+func refused(stated sweep.Stated) string {
+	if len(stated.Refused) == 0 {
+		return ""
+	}
+	var rows []string
+	for _, r := range stated.Refused {
+		which := "every row"
+		if len(r.On) > 0 {
+			var values []string
+			for _, axis := range slices.Sorted(maps.Keys(r.On)) {
+				values = append(values, r.On[axis])
+			}
+			which = strings.Join(values, ", ")
+		}
+		rows = append(rows, fmt.Sprintf("%s (%s values)", which, thousands(r.Values)))
+	}
+	return fmt.Sprintf("**Refused today:** %s. A round carries updates of %s values at most, in one vector; RATIONALE says why not in several. A sweep of such a row ends with that error.\n\n",
+		strings.Join(rows, ", "), thousands(quant.MaxDimension))
+}
+
 // noData says that a preset simulates what it generates.
 const noData = "none"
 
 // flags are what a sweep of the preset is given.
-func (c claim) flags() string {
+func (c claim) flags(stated sweep.Stated) string {
 	flags := " --data " + cmp.Or(c.Data, "R8.train.txt.gz")
 	if c.Data == noData {
 		flags = ""
 	}
-	if c.Base != "" && !strings.HasPrefix(c.Base, "the embedded") {
-		flags += " --base FOLDER"
-	}
-	return flags
+	return flags + stated.Flag()
 }
 
 // fold breaks the lines of paragraphs at 120 columns; tables stay.

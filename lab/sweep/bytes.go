@@ -3,8 +3,12 @@ package sweep
 import (
 	"bytes"
 	"encoding/csv"
+	"fmt"
+	"math/bits"
 	"strconv"
 
+	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/simulate"
 )
 
@@ -13,29 +17,68 @@ const bytesFile = "bytes.csv"
 
 // bytesTable has two rows a round: what every client of the cohort is sent and what
 // it sends. A client without an example sends as much as any other. values_bytes is
-// the arithmetic of publications, the trained values as float32; wire_bytes is what
-// the message holds: the packed slice (nothing in the first round of a fresh
-// adapter, which its seed gives), and the masked vector. Both are of one message.
-func bytesTable(rounds []simulate.Round) ([]byte, error) {
+// the arithmetic of publications, the trained values in the encoding of their way, without
+// masks, compression or a header; wire_bytes is what the message holds: the packed slice
+// (nothing in the first round of a fresh adapter, which its seed gives), and the masked
+// vector. Both are of one message.
+func bytesTable(rounds []simulate.Round, w job.Wire) ([]byte, error) {
 	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	write := func(cells ...string) error { return w.Write(cells) }
+	table := csv.NewWriter(&out)
+	write := func(cells ...string) error { return table.Write(cells) }
 	if err := write("round", "from", "to", "kind", "messages", "values_bytes", "wire_bytes"); err != nil {
 		return nil, err
 	}
 	for _, r := range rounds {
-		round, cohort, values := strconv.Itoa(r.Number), strconv.Itoa(r.Cohort), strconv.Itoa(4*r.Values)
-		if err := write(round, "server", "client", "slice", cohort, values, strconv.Itoa(r.BytesDown)); err != nil {
+		down, err := slicedBytes(w.Downlink, r.Values)
+		if err != nil {
 			return nil, err
 		}
-		up := cohort
-		if r.NoiseOnly {
-			up = "0" // nobody was asked
+		up, err := updateBytes(w.Uplink, r.Values)
+		if err != nil {
+			return nil, err
 		}
-		if err := write(round, "client", "server", "update", up, values, strconv.Itoa(r.BytesUp)); err != nil {
+		round, cohort := strconv.Itoa(r.Number), strconv.Itoa(r.Cohort)
+		if err := write(round, "server", "client", "slice", cohort, strconv.Itoa(down), strconv.Itoa(r.BytesDown)); err != nil {
+			return nil, err
+		}
+		asked := cohort
+		if r.NoiseOnly {
+			asked = "0" // nobody was asked
+		}
+		if err := write(round, "client", "server", "update", asked, strconv.Itoa(up), strconv.Itoa(r.BytesUp)); err != nil {
 			return nil, err
 		}
 	}
-	w.Flush()
-	return out.Bytes(), w.Error()
+	table.Flush()
+	return out.Bytes(), table.Error()
+}
+
+// slicedBytes are those of n values in a format of slices.
+func slicedBytes(format string, n int) (int, error) {
+	f, err := quant.LookupFormat(format)
+	if err != nil {
+		return 0, fmt.Errorf("sweep: %w", err)
+	}
+	return f.Size(n), nil
+}
+
+// updateBytes are those of n values in a masked scheme's encoding before it is masked: of a
+// scheme that is named as a format, as NF4 is, the format's, which has a scale for each block; of
+// fixed16 and fixed32 two and four bytes a value; of any other as few bits as tell its symbols apart.
+func updateBytes(scheme string, n int) (int, error) {
+	if f, err := quant.LookupFormat(scheme); err == nil {
+		return f.Size(n), nil
+	}
+	s, err := quant.Lookup(scheme)
+	if err != nil {
+		return 0, fmt.Errorf("sweep: %w", err)
+	}
+	width := bits.Len(2 * uint(s.MaxSymbol()))
+	switch scheme {
+	case "fixed16":
+		width = 16
+	case "fixed32":
+		width = 32
+	}
+	return (n*width + 7) / 8, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/simulate"
 )
 
@@ -211,7 +212,7 @@ func (l *Lab) make(ctx context.Context, p Point, id, folder string) (*Record, er
 	if err := r.checkpoint(folder, s, result.Adapter); err != nil {
 		return nil, err
 	}
-	return r, r.write(folder, run.State())
+	return r, r.write(folder, run.State(), run.Job().Wire)
 }
 
 // otherStates are those of a folder but own.
@@ -266,8 +267,8 @@ func (r *Record) fill(ctx context.Context, s *Setup, result simulate.Result) err
 }
 
 // write keeps the record that says the run is done; the state is not needed any more.
-func (r *Record) write(folder, state string) error {
-	b, err := bytesTable(r.Curve)
+func (r *Record) write(folder, state string, w job.Wire) error {
+	b, err := bytesTable(r.Curve, w)
 	if err != nil {
 		return err
 	}

@@ -377,8 +377,8 @@ func TestStatesOfOtherSettings(t *testing.T) {
 	}
 }
 
-// The bytes of a run are those of its rounds: a rank's values as float32 beside what
-// the wire carries, for each member of the cohort, both ways.
+// The bytes of a run are those of its rounds: a rank's values in the encoding of their way, here
+// NF4 up and bfloat16 down, beside what the wire carries, for each member of the cohort, both ways.
 func TestBytesOfARun(t *testing.T) {
 	p, err := Parse(strings.NewReader(grid), "")
 	ok(t, err)
@@ -399,15 +399,30 @@ func TestBytesOfARun(t *testing.T) {
 	ok(t, err)
 	for i, round := range r.Curve {
 		down, up := rows[1+2*i], rows[2+2*i]
-		values := fmt.Sprint(4 * layout.Size(round.Rank))
-		want := fmt.Sprintf("[%d server client slice %d %s %d]", i+1, round.Cohort, values, round.BytesDown)
+		n := layout.Size(round.Rank)
+		want := fmt.Sprintf("[%d server client slice %d %d %d]", i+1, round.Cohort, 2*n, round.BytesDown)
 		if fmt.Sprint(down) != want {
 			t.Errorf("%v, want %s", down, want)
 		}
-		want = fmt.Sprintf("[%d client server update %d %s %d]", i+1, round.Cohort, values, round.BytesUp)
+		want = fmt.Sprintf("[%d client server update %d %d %d]", i+1, round.Cohort, (n+1)/2+4*((n+63)/64), round.BytesUp)
 		if fmt.Sprint(up) != want {
 			t.Errorf("%v, want %s", up, want)
 		}
+	}
+}
+
+// Of each uplink a value has so many bits before it is masked.
+func TestBytesOfUplinks(t *testing.T) {
+	for scheme, want := range map[string]int{"fixed32": 4096, "fixed16": 2048, "nf4": 512 + 64, "int4": 512 + 64, "int5": 640, "int3": 384, "tern": 256} {
+		if got, err := updateBytes(scheme, 1024); err != nil || got != want {
+			t.Errorf("%s: %d bytes, want %d: %v", scheme, got, want, err)
+		}
+	}
+	if _, err := updateBytes("none", 1); err == nil {
+		t.Error("an encoding that is none")
+	}
+	if _, err := slicedBytes("none", 1); err == nil {
+		t.Error("a format that is none")
 	}
 }
 
@@ -422,8 +437,7 @@ func TestReadRefusesStrangers(t *testing.T) {
 	}
 }
 
-// Every preset is a grid of distinct, possible settings over a labelled file, and its
-// first point's job is one that a coordinator would take.
+// Every preset is a grid of distinct, possible settings over a labelled file.
 func TestPresets(t *testing.T) {
 	if len(Presets()) < 5 {
 		t.Fatalf("presets %v", Presets())
@@ -442,8 +456,6 @@ func TestPresets(t *testing.T) {
 		if len(seeds) < 3 {
 			t.Errorf("%s: %d seeds, want at least 3", name, len(seeds))
 		}
-		_, err = p.Points[0].Settings.JobOf("x", someLabels(p.Points[0].Settings))
-		ok(t, err)
 	}
 	if _, _, err := Preset("../plan"); !errors.Is(err, ErrSettings) {
 		t.Errorf("a preset that is none: %v", err)
