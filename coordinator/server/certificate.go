@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -16,6 +17,7 @@ import (
 	"log/slog"
 	"math/big"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -128,11 +130,15 @@ func (f *fileCertificate) read() error {
 
 // FromACME returns a certificate for host that an authority issues by ACME (RFC 8555, TLS-ALPN-01:
 // the listener must be reachable at host on port 443) and that renews itself. It is kept below dir.
-// directory is the authority's, empty for Let's Encrypt.
-func FromACME(dir, host, directory string) *Certificate {
+// directory is the authority's, empty for Let's Encrypt, and roots are whom its own certificate is
+// checked with, nil for the system's.
+func FromACME(dir, host, directory string, roots *x509.CertPool) *Certificate {
 	m := &autocert.Manager{Prompt: autocert.AcceptTOS, HostPolicy: autocert.HostWhitelist(host), Cache: autocert.DirCache(filepath.Join(dir, "acme"))}
-	if directory != "" {
-		m.Client = &acme.Client{DirectoryURL: directory}
+	m.Client = &acme.Client{DirectoryURL: cmp.Or(directory, autocert.DefaultACMEDirectory)}
+	if roots != nil {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+		m.Client.HTTPClient = &http.Client{Transport: transport}
 	}
 	return &Certificate{get: m.GetCertificate, protos: []string{acme.ALPNProto}, name: host}
 }

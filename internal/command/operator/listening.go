@@ -2,6 +2,7 @@ package operator
 
 import (
 	"cmp"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,6 +32,8 @@ func (f serveFlags) certificate(log *slog.Logger) (*server.Certificate, error) {
 		return nil, command.Usagef("--tls, --tls-cert and --acme are three ways to the same: give one")
 	case f.directory != "" && f.acme == "":
 		return nil, command.Usagef("--acme-directory needs --acme")
+	case f.authority != "" && f.directory == "":
+		return nil, command.Usagef("--acme-ca needs --acme-directory: Let's Encrypt's certificate is checked with the system's authorities")
 	case files && (f.cert == "" || f.key == ""):
 		return nil, command.Usagef("--tls-cert and --tls-key go together")
 	case files && f.url == "":
@@ -43,9 +46,32 @@ func (f serveFlags) certificate(log *slog.Logger) (*server.Certificate, error) {
 		}
 		return server.FromFiles(f.cert, f.key, log)
 	case f.acme != "":
-		return server.FromACME(f.dir, f.acme, f.directory), nil
+		roots, err := f.authorities()
+		if err != nil {
+			return nil, fmt.Errorf("--acme-ca: %w", err)
+		}
+		return server.FromACME(f.dir, f.acme, f.directory, roots), nil
 	}
 	return nil, nil
+}
+
+// mostAuthorities bounds a file of certificates, in bytes.
+const mostAuthorities = 1 << 20
+
+// authorities are those of --acme-ca, nil for the system's.
+func (f serveFlags) authorities() (*x509.CertPool, error) {
+	if f.authority == "" {
+		return nil, nil
+	}
+	b, err := named.Read(f.authority, mostAuthorities)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(b) {
+		return nil, named.Errorf("%s: no certificate in PEM is in it", f.authority)
+	}
+	return roots, nil
 }
 
 // proxies are the addresses of --trust-proxy.

@@ -72,6 +72,9 @@ func TestCertificateFlags(t *testing.T) {
 		"no files":         {serveFlags{cert: "a.pem", key: "b.pem", url: "https://x"}, "a.pem"},
 		"acme":             {serveFlags{acme: "fl.example.org"}, "tls"},
 		"directory alone":  {serveFlags{directory: "https://x"}, "needs --acme"},
+		"no authority":     {serveFlags{acme: "fl.example.org", directory: "https://x", authority: "a.pem"}, "a.pem"},
+		"an empty one":     {serveFlags{acme: "fl.example.org", directory: "https://x", authority: "listening_test.go"}, "no certificate"},
+		"authority alone":  {serveFlags{acme: "fl.example.org", authority: "a.pem"}, "needs --acme-directory"},
 		"directory, pairs": {serveFlags{cert: "a.pem", key: "b.pem", url: "https://x", directory: "https://x"}, "needs --acme"},
 	} {
 		c.f.dir = dir

@@ -38,7 +38,7 @@ type serveFlags struct {
 	admin, adminURL                                               string
 	signIn                                                        signIn
 	tls, everyRank, qr                                            bool
-	cert, key, acme, directory                                    string
+	cert, key, acme, directory, authority                         string
 	trusted, origins                                              []string
 	log                                                           command.Log
 	nats                                                          relay.Access
@@ -110,6 +110,7 @@ one fleet, until it is stopped.`,
 	cmd.Flags().StringVar(&f.key, "tls-key", "", "key of --tls-cert (PEM)")
 	cmd.Flags().StringVar(&f.acme, "acme", "", "serve TLS with a certificate for this host name from Let's Encrypt, renewed by itself; it must reach --listen at port 443. You accept the authority's terms by it")
 	cmd.Flags().StringVar(&f.directory, "acme-directory", "", "URL of another authority's ACME directory")
+	cmd.Flags().StringVar(&f.authority, "acme-ca", "", "PEM file of those who vouch for that directory's own certificate, in place of the system's authorities")
 	cmd.Flags().StringSliceVar(&f.trusted, "trust-proxy", nil, "addresses (CIDR) of proxies whose X-Forwarded-For is taken, so that limits of an address are the devices' own")
 	cmd.Flags().StringSliceVar(&f.origins, "allow-origin", nil, "other site whose pages may take part, as https://app.example.org; repeat it for more. Whoever controls that site can make devices of its visitors")
 	cmd.Flags().StringVar(&f.validation, "validation", "", "public labelled file that scores every round and chooses the rank")
