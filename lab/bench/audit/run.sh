@@ -2,7 +2,8 @@
 # Attacks on models that were trained on some 200 of 400 generated providers, each in by a coin
 # and with three documents; other documents of theirs are asked. Three trainings:
 #
-#   overfitted   document questions, whole fine-tuning by two silos, 64 passes, no privacy
+#   overfitted   document questions, whole fine-tuning by two silos, 64 passes, no privacy, with
+#                four shadow models for the likelihood ratio
 #   epsilon8     document questions, LoRA of rank 4, each provider a device, epsilon 8
 #   labels       invoices by kind, whole fine-tuning by two silos, 40 passes, no privacy, with
 #                eight shadow models for the likelihood ratio
@@ -12,7 +13,7 @@
 #   sh lab/bench/audit/run.sh FOLDER [overfitted|epsilon8|labels]
 #   SEED=1         of all of it
 #
-# Resumable: the same command goes on. Some 20 minutes of a core.
+# Resumable: the same command goes on. Some 30 minutes of a core.
 set -eu
 
 out=$(mkdir -p "$1" && cd "$1" && pwd)
@@ -45,7 +46,7 @@ documents="--base $base --set adapter.sequence=104 --set adapter.answer=12"
 open="--set privacy.none=true --set privacy.clip_norm=100 --set adapter.method=full --population 2"
 for name in ${2:-overfitted epsilon8 labels}; do
 	case $name in
-	overfitted) run $name 0 "" $documents $open --rounds 8 --set training.epochs=8 --set training.learning_rate=0.004 ;;
+	overfitted) run $name 4 "" $documents $open --rounds 8 --set training.epochs=8 --set training.learning_rate=0.004 ;;
 	epsilon8) run $name 0 "" $documents --rounds 8 --set training.epochs=5 --epsilon 8 --set privacy.clip_norm=1 \
 		--set shard.breach_bits=0 --set adapter.rank_min=4 --set adapter.rank_max=4 ;;
 	labels) run $name 8 labelled- $open --rounds 4 --set adapter.sequence=48 --set training.epochs=10 --set training.learning_rate=0.002 ;;
@@ -56,7 +57,9 @@ for name in ${2:-overfitted epsilon8 labels}; do
 		attack epsilon $name labelled- --shadows "$name/shadows"
 		;;
 	*)
-		attack membership $name ""
+		shadows=
+		[ $name = epsilon8 ] || shadows="--shadows $name/shadows"
+		attack membership $name "" $shadows
 		attack memorization $name "" --ask "tax number" --ask "registration id"
 		attack epsilon $name ""
 		;;
