@@ -78,14 +78,15 @@ internal/contentcoding:
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model
 evaluate/metric:
-evaluate: dataset evaluate/metric model model/nn task tokenizer
+evaluate/answer: dataset model model/nn task tokenizer
+evaluate: dataset evaluate/answer evaluate/metric model model/nn task
 internal/cbor:
 internal/dossier: internal/durable internal/terminal
 internal/durable:
 internal/engine: edge internal/command job model/nn program wasm wasm/compiler
 internal/engine/plugins: internal/engine program xla
-internal/evaluation: dataset evaluate internal/command internal/engine internal/predict internal/terminal model task
-internal/exposure: internal/named audit/membership audit/memorization dataset evaluate internal/engine internal/terminal model task
+internal/evaluation: dataset evaluate evaluate/answer internal/command internal/engine internal/predict internal/terminal model task
+internal/exposure: internal/named audit/membership audit/memorization dataset evaluate evaluate/answer internal/engine internal/terminal model task
 internal/fleetdata: internal/named dataset internal/command
 internal/inspection: internal/named wasm
 internal/jinja:
@@ -94,7 +95,7 @@ internal/mutant:
 internal/outcome: coordinator/monitor dp evaluate internal/sim internal/terminal job model
 internal/palette:
 internal/pipes:
-internal/predict: audio dataset evaluate internal/command internal/engine internal/named internal/terminal model model/nn task tokenizer
+internal/predict: audio dataset evaluate/answer internal/command internal/engine internal/named internal/terminal model model/nn task tokenizer
 internal/generation: model model/nn task
 internal/progress: coordinator/monitor evaluate/metric internal/terminal job
 internal/qrcode:

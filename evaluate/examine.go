@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/evaluate/answer"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
@@ -27,8 +28,8 @@ type Examined struct {
 // Examiner examines examples one by one, where evaluators compute means.
 type Examiner struct {
 	task      task.Task
-	responder *Responder    // of a task that asks
-	labels    task.Labeller // of another
+	responder *answer.Responder // of a task that asks
+	labels    task.Labeller     // of another
 	predictor *nn.Predictor
 	classes   int
 }
@@ -41,7 +42,7 @@ func NewExaminer(be compute.Backend, b *model.Base, layout *model.Layout, sequen
 	}
 	e := &Examiner{task: t, classes: layout.Outputs()}
 	if layout.Method.Task.Asks() {
-		e.responder, err = NewResponder(be, b, layout, sequence)
+		e.responder, err = answer.New(be, b, layout, sequence)
 		return e, err
 	}
 	k, ok := t.(task.Labeller)
@@ -59,21 +60,21 @@ func (x *Examiner) Asks() bool { return x.responder != nil }
 // Unasked returns an example without its question, or with as little of one as the task can read.
 func (x *Examiner) Unasked(e dataset.Example) dataset.Example {
 	e.Question = ""
-	if x.responder.span != nil {
+	if x.responder.Finder != nil {
 		e.Question = "?" // a pair has to have one
 	}
 	return e
 }
 
 // Replies computes the answers alone, whatever right answers the examples have.
-func (x *Examiner) Replies(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]Reply, error) {
+func (x *Examiner) Replies(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]answer.Reply, error) {
 	return x.responder.Answer(ctx, slice, rank, examples)
 }
 
 // Losses computes Examined.Loss alone, which is cheaper.
 func (x *Examiner) Losses(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]float64, error) {
 	if x.Asks() {
-		return x.responder.Losses(ctx, slice, rank, examples)
+		return x.answerLosses(ctx, slice, rank, examples)
 	}
 	all, err := x.Examine(ctx, slice, rank, examples)
 	out := make([]float64, len(all))
@@ -96,7 +97,7 @@ func (x *Examiner) Examine(ctx context.Context, slice []float32, rank int, examp
 	for i := range out {
 		out[i].Right = 1
 	}
-	step := RowsOfScores(x.task, x.classes)
+	step := nn.RowsOfScores(x.task, x.classes)
 	for from := 0; from < len(rows); from += step {
 		some := rows[from:min(from+step, len(rows))]
 		b, err := task.EncodeAll(x.task, some)
@@ -158,7 +159,7 @@ func sureness(choice task.Choice, scores []float32) float64 {
 // answers are of questions; a loss is of the first of the right answers, which is learnt.
 func (x *Examiner) answers(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]Examined, error) {
 	for _, e := range examples {
-		if len(e.Answers) == 0 && x.responder.span == nil {
+		if len(e.Answers) == 0 && x.responder.Finder == nil {
 			return nil, &dataset.LineError{Line: e.Line, Err: errNoAnswers}
 		}
 	}
@@ -166,7 +167,7 @@ func (x *Examiner) answers(ctx context.Context, slice []float32, rank int, examp
 	if err != nil {
 		return nil, err
 	}
-	losses, err := x.responder.Losses(ctx, slice, rank, examples)
+	losses, err := x.answerLosses(ctx, slice, rank, examples)
 	if err != nil {
 		return nil, err
 	}
@@ -181,21 +182,22 @@ func (x *Examiner) answers(ctx context.Context, slice []float32, rank int, examp
 	return out, nil
 }
 
-// Losses returns the cross-entropies of the right answers, in nats. For a text that is written it
+// answerLosses are the cross-entropies of the right answers, in nats. For a text that is written it
 // is the mean over its tokens and its end; for one that is found, the mean of its beginning and its
 // end over the document's parts, or NaN if no part has it.
-func (r *Responder) Losses(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]float64, error) {
-	if r.span != nil {
-		return r.spanLosses(ctx, slice, rank, examples)
+func (x *Examiner) answerLosses(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]float64, error) {
+	r := x.responder
+	if r.Finder != nil {
+		return x.spanLosses(ctx, slice, rank, examples)
 	}
 	out := make([]float64, 0, len(examples))
 	for from := 0; from < len(examples); from += nn.MostForced {
 		some := examples[from:min(from+nn.MostForced, len(examples))]
-		b, err := task.EncodeAll(r.task, some)
+		b, err := task.EncodeAll(r.Task, some)
 		if err != nil {
 			return nil, err
 		}
-		scores, err := r.generator.Logits(ctx, slice, rank, b)
+		scores, err := r.Generator.Logits(ctx, slice, rank, b)
 		if err != nil {
 			return nil, err
 		}
@@ -216,22 +218,23 @@ func (r *Responder) Losses(ctx context.Context, slice []float32, rank int, examp
 	return out, nil
 }
 
-func (r *Responder) spanLosses(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]float64, error) {
-	parts, of, err := task.Rows(r.task, examples)
+func (x *Examiner) spanLosses(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]float64, error) {
+	r := x.responder
+	parts, of, err := task.Rows(r.Task, examples)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := task.ReadAll(r.task, parts)
+	rows, err := task.ReadAll(r.Task, parts)
 	if err != nil {
 		return nil, err
 	}
-	scores, err := r.predictor.Outputs(ctx, slice, rank, rows, len(parts))
+	scores, err := r.Predictor.Outputs(ctx, slice, rank, rows, len(parts))
 	if err != nil {
 		return nil, err
 	}
 	out, n := make([]float64, len(examples)), make([]float64, len(examples))
 	for i := range parts {
-		loss, stands, err := r.span.Loss(&parts[i], scores[i])
+		loss, stands, err := r.Finder.Loss(&parts[i], scores[i])
 		if err != nil {
 			return nil, err
 		}

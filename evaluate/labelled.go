@@ -163,26 +163,10 @@ func (e *Labelled) encode(from, to int) (task.Batch, error) {
 	return task.EncodeAll(e.task, e.Examples[from:to])
 }
 
-// mostScores is how many scores are held at once: of masked words each has one for
-// every token of the vocabulary.
-const mostScores = 1 << 25
-
-// RowsOfScores is the number of rows of masked, or written, words whose scores are held in memory
-// at once.
-func RowsOfScores(k task.Task, words int) int {
-	places := 1
-	for _, c := range k.Columns() {
-		if c.Name == task.Places || c.Name == task.DecoderTokens {
-			places = c.Size()
-		}
-	}
-	return max(1, mostScores/(places*words))
-}
-
 // Predict returns the labels predicted at each place of the examples from..to-1, and the sum of the
 // places' losses.
 func (e *Labelled) Predict(ctx context.Context, slice []float32, rank, from, to int) (said [][]int, loss float64, err error) {
-	step := RowsOfScores(e.task, e.Classes)
+	step := nn.RowsOfScores(e.task, e.Classes)
 	for ; from < to; from += step {
 		some, sum, err := e.predictSome(ctx, slice, rank, from, min(to, from+step))
 		if err != nil {

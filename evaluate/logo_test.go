@@ -9,6 +9,7 @@ import (
 
 	"github.com/starling-fl/starling/audit/memorization"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/evaluate/answer"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
@@ -97,7 +98,7 @@ func blanked(t *testing.T, examples []dataset.Example, top, bottom int) []datase
 }
 
 // answersANLS asks the questions of examples, and holds what is answered against others' answers.
-func answersANLS(t *testing.T, r *Responder, v []float32, examples, right []dataset.Example) float64 {
+func answersANLS(t *testing.T, r *answer.Responder, v []float32, examples, right []dataset.Example) float64 {
 	t.Helper()
 	replies, err := r.Answer(t.Context(), v, 0, examples)
 	if err != nil {
@@ -111,7 +112,7 @@ func answersANLS(t *testing.T, r *Responder, v []float32, examples, right []data
 }
 
 // learnt answers questions as a base does that was trained on examples, whole; with its values.
-func learnt(t *testing.T, base *model.Base, train []dataset.Example) (*Responder, []float32) {
+func learnt(t *testing.T, base *model.Base, train []dataset.Example) (*answer.Responder, []float32) {
 	t.Helper()
 	const batch, sequence = 8, 12
 	s := nn.StepSpec{Config: base.Config, Method: model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull, Task: model.TaskAnswer, Answer: 16},
@@ -145,7 +146,7 @@ func learnt(t *testing.T, base *model.Base, train []dataset.Example) (*Responder
 		v[i] += delta[i]
 	}
 	t.Logf("%d to learn from, loss %v to %v", len(train), losses[0], losses[len(losses)-1])
-	r, err := NewResponder(nil, base, lay, sequence)
+	r, err := answer.New(nil, base, lay, sequence)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,97 +10,16 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/evaluate/answer"
 	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/tokenizer"
 )
-
-// Responder answers questions about documents with an adapter: its base writes the answer, or marks
-// where it stands.
-type Responder struct {
-	task      task.Reader
-	tok       tokenizer.Tokenizer
-	generator *nn.Generator // of a base that writes
-	span      task.Finder   // of one that finds
-	predictor *nn.Predictor
-}
-
-// Reply is an answer and how sure the model is of it. The probability is not calibrated.
-type Reply struct {
-	Text        string
-	Probability float64
-}
-
-// NewResponder returns a Responder on a backend.
-func NewResponder(be compute.Backend, b *model.Base, layout *model.Layout, sequence int) (*Responder, error) {
-	t, err := task.New(b, layout, sequence)
-	if err != nil {
-		return nil, err
-	}
-	reads, ok := t.(task.Reader)
-	if !ok {
-		return nil, fmt.Errorf("task %s answers no questions", layout.Method.Task)
-	}
-	r := &Responder{task: reads}
-	if r.span, ok = t.(task.Finder); ok {
-		r.predictor, err = nn.NewPredictor(layout, b, sequence, be)
-		return r, err
-	}
-	if r.tok, err = tokenizer.ParseFor(b.Tokenizer, b.Config.VocabSize, b.Config.PadTokenID); err != nil {
-		return nil, err
-	}
-	r.generator, err = nn.NewGenerator(layout, b, sequence, be)
-	return r, err
-}
-
-// Answer answers the questions of examples in their order, and ignores the answers that they have.
-func (r *Responder) Answer(ctx context.Context, slice []float32, rank int, examples []dataset.Example) ([]Reply, error) {
-	parts, of, err := task.Rows(r.task, examples)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := task.ReadAll(r.task, parts)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]Reply, len(examples))
-	if r.span != nil {
-		return out, r.find(ctx, slice, rank, parts, of, rows, out)
-	}
-	answers, err := r.generator.Answers(ctx, slice, rank, rows)
-	if err != nil {
-		return nil, err
-	}
-	for i, w := range answers {
-		out[i] = Reply{r.tok.Decode(w.Tokens), w.Probability}
-	}
-	return out, nil
-}
-
-// find replies with the likeliest span of each example's parts.
-func (r *Responder) find(ctx context.Context, slice []float32, rank int, parts []dataset.Example, of []int, rows task.Batch, out []Reply) error {
-	logits, err := r.predictor.Outputs(ctx, slice, rank, rows, len(parts))
-	if err != nil {
-		return err
-	}
-	for i := range parts {
-		text, p, err := r.span.Best(&parts[i], logits[i])
-		if err != nil {
-			return err
-		}
-		if was := &out[of[i]]; p > was.Probability {
-			*was = Reply{text, p}
-		}
-	}
-	return nil
-}
 
 // Questions scores adapters on questions with known answers, public or held out: the model answers,
 // and the answers are compared.
 type Questions struct {
-	*Responder
+	*answer.Responder
 	Examples []dataset.Example
 	Truths   [][]string
 }
@@ -134,7 +53,7 @@ func (s AnswerScore) MeanOverSources(figure func(AnswerScore) float64) float64 {
 // NewQuestions returns one evaluator for each set, nil for a nil set. They share the base.
 func NewQuestions(be compute.Backend, b *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]*Questions, error) {
 	out := make([]*Questions, len(sets))
-	var r *Responder
+	var r *answer.Responder
 	for i, set := range sets {
 		if set == nil {
 			continue
@@ -151,11 +70,11 @@ func NewQuestions(be compute.Backend, b *model.Base, layout *model.Layout, seque
 		}
 		if r == nil {
 			var err error
-			if r, err = NewResponder(be, b, layout, sequence); err != nil {
+			if r, err = answer.New(be, b, layout, sequence); err != nil {
 				return nil, err
 			}
 		}
-		if err := r.check(set); err != nil {
+		if err := check(r, set); err != nil {
 			return nil, err
 		}
 		a.Responder = r
@@ -165,11 +84,11 @@ func NewQuestions(be compute.Backend, b *model.Base, layout *model.Layout, seque
 }
 
 // check reads a set once, so that what cannot be read is told at once.
-func (r *Responder) check(set *dataset.Set) error {
+func check(r *answer.Responder, set *dataset.Set) error {
 	for at := range set.Examples {
-		parts, _, err := task.Rows(r.task, set.Examples[at:at+1])
+		parts, _, err := task.Rows(r.Task, set.Examples[at:at+1])
 		if err == nil {
-			_, err = task.ReadAll(r.task, parts)
+			_, err = task.ReadAll(r.Task, parts)
 		}
 		if bad := new(dataset.LineError); errors.As(err, &bad) {
 			bad.File = set.Name
@@ -217,7 +136,7 @@ func (a *Questions) Score(ctx context.Context, adapter *model.Adapter, rank int)
 }
 
 // Judge scores replies to all questions, in their order, and those of each source.
-func (a *Questions) Judge(replies []Reply) AnswerScore {
+func (a *Questions) Judge(replies []answer.Reply) AnswerScore {
 	s := ScoreReplies(replies, a.Truths)
 	of := map[string][]int{}
 	for i, e := range a.Examples {
@@ -228,7 +147,7 @@ func (a *Questions) Judge(replies []Reply) AnswerScore {
 	}
 	s.Sources = map[string]AnswerScore{}
 	for name, at := range of {
-		var said []Reply
+		var said []answer.Reply
 		var truths [][]string
 		for _, i := range at {
 			said, truths = append(said, replies[i]), append(truths, a.Truths[i])
@@ -239,7 +158,7 @@ func (a *Questions) Judge(replies []Reply) AnswerScore {
 }
 
 // ScoreReplies compares replies with the right answers.
-func ScoreReplies(replies []Reply, truths [][]string) (s AnswerScore) {
+func ScoreReplies(replies []answer.Reply, truths [][]string) (s AnswerScore) {
 	n := float64(len(replies))
 	for i, r := range replies {
 		s.ExactMatch += task.ExactMatch(r.Text, truths[i]) / n

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/evaluate/answer"
 )
 
 // A large source counts no more than a small one in the mean of two steps.
@@ -14,7 +15,7 @@ func TestScoresBySource(t *testing.T) {
 		q.Examples = append(q.Examples, dataset.Example{Source: source, Line: i})
 		q.Truths = append(q.Truths, []string{"yes"})
 	}
-	s := q.Judge([]Reply{{"yes", 1}, {"no", 1}, {"no", 1}, {"yes", 1}})
+	s := q.Judge([]answer.Reply{{Text: "yes", Probability: 1}, {Text: "no", Probability: 1}, {Text: "no", Probability: 1}, {Text: "yes", Probability: 1}})
 	exact := func(x AnswerScore) float64 { return x.ExactMatch }
 	if s.ExactMatch != 0.5 || len(s.Sources) != 2 || math.Abs(s.Sources["a"].ExactMatch-1.0/3) > 1e-12 || s.Sources["b"].ExactMatch != 1 {
 		t.Errorf("%+v", s)
@@ -25,7 +26,7 @@ func TestScoresBySource(t *testing.T) {
 	for i := range q.Examples {
 		q.Examples[i].Source = "a"
 	}
-	if s = q.Judge([]Reply{{"yes", 1}, {"no", 1}, {"no", 1}, {"yes", 1}}); s.Sources != nil || s.MeanOverSources(exact) != 0.5 {
+	if s = q.Judge([]answer.Reply{{Text: "yes", Probability: 1}, {Text: "no", Probability: 1}, {Text: "no", Probability: 1}, {Text: "yes", Probability: 1}}); s.Sources != nil || s.MeanOverSources(exact) != 0.5 {
 		t.Errorf("one source: %+v", s)
 	}
 }

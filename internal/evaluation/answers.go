@@ -10,6 +10,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/evaluate/answer"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/predict"
@@ -42,7 +43,7 @@ func Answers(ctx context.Context, a *command.App, with engine.Engine, ck *model.
 	report := AnswerReport{File: set.Name, Engine: with.Name, Questions: len(e.Truths), Best: ck.BestRank}
 	told := terminal.NewCountdown(a.Stderr, "questions", len(ranks)*len(e.Examples))
 	for n, rank := range ranks {
-		var replies []evaluate.Reply
+		var replies []answer.Reply
 		slice := ck.Adapter.Slice(rank)
 		for at := 0; at < len(e.Examples); at += predict.AnswerChunk {
 			part, err := e.Answer(ctx, slice, rank, e.Examples[at:min(at+predict.AnswerChunk, len(e.Examples))])

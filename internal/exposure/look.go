@@ -11,6 +11,7 @@ import (
 	"github.com/starling-fl/starling/audit/memorization"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/evaluate/answer"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/model"
@@ -145,8 +146,8 @@ func (s *Subject) Look(ctx context.Context, p *People, want Wanted) (l *Looks, e
 // it is once it is removed from the document. Questions of one document share it.
 func (s *Subject) lookUnasked(ctx context.Context, p *People, l *Looks) error {
 	slice := s.Checkpoint.Adapter.Slice(s.Rank)
-	say := func(what string, of []dataset.Example) ([]evaluate.Reply, error) {
-		return inChunks(s.Told, what, of, func(some []dataset.Example) ([]evaluate.Reply, error) {
+	say := func(what string, of []dataset.Example) ([]answer.Reply, error) {
+		return inChunks(s.Told, what, of, func(some []dataset.Example) ([]answer.Reply, error) {
 			return s.examiner.Replies(ctx, slice, s.Rank, some)
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/evaluate/answer"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/terminal"
@@ -27,7 +27,7 @@ type Answered struct {
 
 // Answers answers the questions of a file of JSON Lines, one a line.
 func Answers(ctx context.Context, a *command.App, e engine.Engine, ck *model.Checkpoint, rank int, in io.Reader, name string) error {
-	r, err := evaluate.NewResponder(e.Backend, ck.Base, ck.Adapter.Layout(), ck.Seq)
+	r, err := answer.New(e.Backend, ck.Base, ck.Adapter.Layout(), ck.Seq)
 	if err != nil {
 		return fmt.Errorf("the checkpoint: %w", err)
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/terminal"
@@ -64,7 +63,7 @@ func newBlanks(e engine.Engine, ck *model.Checkpoint, rank, top int) (*blanks, e
 	if err != nil {
 		return nil, err
 	}
-	return &blanks{k.(task.Filler), tok, p, ck.Adapter.Slice(rank), rank, top, evaluate.RowsOfScores(k, c.VocabSize), c.VocabSize}, nil
+	return &blanks{k.(task.Filler), tok, p, ck.Adapter.Slice(rank), rank, top, nn.RowsOfScores(k, c.VocabSize), c.VocabSize}, nil
 }
 
 // Blanks fills in the masks of a file's texts.

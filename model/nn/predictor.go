@@ -309,3 +309,19 @@ func (p *Predictor) Predict(ctx context.Context, adapter []float32, rank int, to
 	}
 	return best, nil
 }
+
+// mostScores is how many scores are held at once: of masked words each has one for
+// every token of the vocabulary.
+const mostScores = 1 << 25
+
+// RowsOfScores is the number of rows of masked, or written, words whose scores are held in memory
+// at once.
+func RowsOfScores(k task.Task, words int) int {
+	places := 1
+	for _, c := range k.Columns() {
+		if c.Name == task.Places || c.Name == task.DecoderTokens {
+			places = c.Size()
+		}
+	}
+	return max(1, mostScores/(places*words))
+}
