@@ -115,7 +115,7 @@ model: internal/durable nf4
 model/base: model
 model/base/llama: model
 model/known:
-model/nn: job/training model task tokenizer trainer
+model/nn: job/training model task trainer
 leak: dataset dp edge job/training model quant task tokenizer
 job/schema: job
 job/training:
@@ -132,7 +132,7 @@ lab/cmd/starling: internal/command internal/command/device internal/command/oper
 lab/image/...: lab/image
 lab/internal/commands: internal/named audit/membership dataset dp edge evaluate internal/command internal/durable internal/engine
     internal/engine/plugins internal/exposure internal/fleetdata internal/progress internal/strict internal/terminal internal/wire
-    job lab/bandwidth lab/federation lab/report lab/sweep lab/voices model model/nn quant simulate lab/loadtest lab/queue task
+    job lab/bandwidth lab/federation lab/pretraining lab/report lab/sweep lab/voices model quant simulate lab/loadtest lab/queue task
     tokenizer wasm
 lab/internal/resident:
 lab/internal/plots: audit internal/curve internal/palette lab/canvas
@@ -140,6 +140,7 @@ lab/report: audit/membership audit/memorization internal/palette internal/durabl
 lab/natsserver: coordinator/natsaccess
 lab/queue: audio dataset edge coordinator/natsaccess lab/natsserver model quant simulate wasm
 lab/loadtest: internal/contract internal/wire log quant secagg
+lab/pretraining: job/training model model/nn task tokenizer
 lab/readers:
 lab/sweep: internal/named coordinator dataset dp edge internal/durable internal/nearest internal/strict job model quant simulate task
 lab/voices: audio

@@ -30,7 +30,7 @@ func TestActivationsMatchTransformers(t *testing.T) {
 	for engine, be := range map[string]compute.Backend{"Go": nil, "compiled": compiler.New()} {
 		for name, want := range want {
 			n := len(at)
-			prog, err := compile(be, name, func(g *graph.Graph) ([]Param, []Output, error) {
+			prog, err := Compile(be, name, func(g *graph.Graph) ([]Param, []Output, error) {
 				p := newParams(g)
 				x := p.add("x", Input, dtypes.Float32, n)
 				y := elementary{}.activation(x, name)
@@ -40,16 +40,16 @@ func TestActivationsMatchTransformers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, err := prog.buffer(prog.params[0], at)
+			b, err := prog.Buffer(prog.Params[0], at)
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := prog.run([]compute.Buffer{b})
+			out, err := prog.Run([]compute.Buffer{b})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i, what := range []string{"value", "slope"} {
-				got, err := floats(out[i], n)
+				got, err := Floats(out[i], n)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -34,7 +34,7 @@ func newAdapted(layout *model.Layout, base *model.Base) adapted {
 }
 
 // freeze reads the programs' frozen weights.
-func (g *adapted) freeze(programs ...*program) error {
+func (g *adapted) freeze(programs ...*Program) error {
 	for _, p := range programs {
 		if err := g.pack(p); err != nil {
 			return err
@@ -47,8 +47,8 @@ func (g *adapted) freeze(programs ...*program) error {
 }
 
 // pack reads what a program keeps in NF4.
-func (g *adapted) pack(p *program) error {
-	for _, param := range p.params {
+func (g *adapted) pack(p *Program) error {
+	for _, param := range p.Params {
 		if param.Role != Frozen || !g.packed[param.Name] || g.frozen[param.Name] != nil {
 			continue
 		}
@@ -64,7 +64,7 @@ func (g *adapted) pack(p *program) error {
 }
 
 // adapt merges an adapter for the programs, unless the last call had the same.
-func (g *adapted) adapt(adapter []float32, rank int, programs ...*program) error {
+func (g *adapted) adapt(adapter []float32, rank int, programs ...*Program) error {
 	if err := g.layout.CheckSlice(adapter, rank); err != nil {
 		return err
 	}
@@ -84,12 +84,12 @@ func (g *adapted) adapt(adapter []float32, rank int, programs ...*program) error
 	}
 	g.values, g.rank = map[string]compute.Buffer{}, -1 // until all are here
 	for _, p := range programs {
-		for _, param := range p.params {
+		for _, param := range p.Params {
 			v, ok := merged[param.Name]
 			if !ok || g.values[param.Name] != nil {
 				continue
 			}
-			if g.values[param.Name], err = p.buffer(param, v); err != nil {
+			if g.values[param.Name], err = p.Buffer(param, v); err != nil {
 				return err
 			}
 		}
@@ -112,9 +112,9 @@ func same(x, y []float32) bool {
 
 // call runs a program with the buffers of what is given by name: everything else is
 // the adapter's or the base's.
-func (g *adapted) call(p *program, given map[string]compute.Buffer) (map[string]compute.Buffer, error) {
-	buffers := make([]compute.Buffer, len(p.params))
-	for i, param := range p.params {
+func (g *adapted) call(p *Program, given map[string]compute.Buffer) (map[string]compute.Buffer, error) {
+	buffers := make([]compute.Buffer, len(p.Params))
+	for i, param := range p.Params {
 		for _, from := range []map[string]compute.Buffer{given, g.values, g.frozen} {
 			if b, ok := from[param.Name]; ok {
 				buffers[i] = b
@@ -125,7 +125,7 @@ func (g *adapted) call(p *program, given map[string]compute.Buffer) (map[string]
 			return nil, fmt.Errorf("nn: nothing gives %s", param.Name)
 		}
 	}
-	results, err := p.run(buffers)
+	results, err := p.Run(buffers)
 	if err != nil {
 		return nil, err
 	}

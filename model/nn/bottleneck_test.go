@@ -20,7 +20,7 @@ func TestFactoredIsTheKroneckerSum(t *testing.T) {
 			v[i] = float32(math.Sin(float64(7*i + len(v))))
 		}
 	}
-	prog, err := compile(nil, "kronecker", func(g *graph.Graph) ([]Param, []Output, error) {
+	prog, err := Compile(nil, "kronecker", func(g *graph.Graph) ([]Param, []Output, error) {
 		p := newParams(g)
 		p.add(model.KroneckerA, State, dtypes.Float32, n, n, n)
 		p.add("x"+model.FactorLeft, State, dtypes.Float32, n, out)
@@ -45,20 +45,20 @@ func TestFactoredIsTheKroneckerSum(t *testing.T) {
 	}
 }
 
-func runOnce(t *testing.T, p *program, state map[string][]float32, n int) []float32 {
+func runOnce(t *testing.T, p *Program, state map[string][]float32, n int) []float32 {
 	t.Helper()
-	buffers := make([]compute.Buffer, len(p.params))
-	for i, param := range p.params {
+	buffers := make([]compute.Buffer, len(p.Params))
+	for i, param := range p.Params {
 		var err error
-		if buffers[i], err = p.buffer(param, state[param.Name]); err != nil {
+		if buffers[i], err = p.Buffer(param, state[param.Name]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	res, err := p.run(buffers)
+	res, err := p.Run(buffers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := floats(res[0], n)
+	v, err := Floats(res[0], n)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,7 +111,7 @@ func (t *Trainer) trainAll(ctx context.Context, tasks []trainer.Task) (deltas []
 		}
 	}()
 	at := 0
-	for _, p := range t.prog.params {
+	for _, p := range t.prog.Params {
 		if p.Role != State {
 			continue
 		}
@@ -123,7 +123,7 @@ func (t *Trainer) trainAll(ctx context.Context, tasks []trainer.Task) (deltas []
 			}
 			at += n
 		}
-		if state[p.Name], err = t.prog.buffer(p, values); err != nil {
+		if state[p.Name], err = t.prog.Buffer(p, values); err != nil {
 			return nil, err
 		}
 	}
@@ -163,7 +163,7 @@ func (t *Trainer) trainAll(ctx context.Context, tasks []trainer.Task) (deltas []
 				inputs[column.Name] = f32
 			}
 		}
-		if _, _, err := t.prog.advance(state, t.frozen, inputs); err != nil {
+		if _, _, err := t.prog.Advance(state, t.frozen, inputs); err != nil {
 			return nil, err
 		}
 		for _, task := range tasks {
@@ -177,7 +177,7 @@ func (t *Trainer) trainAll(ctx context.Context, tasks []trainer.Task) (deltas []
 		if span.Len == 0 {
 			continue
 		}
-		v, err := floats(state[span.Name], clients*span.Len)
+		v, err := Floats(state[span.Name], clients*span.Len)
 		if err != nil {
 			return nil, err
 		}

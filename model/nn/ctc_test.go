@@ -50,7 +50,7 @@ func (c ctcCase) run(t *testing.T, be compute.Backend, room int) (losses, gradie
 	for _, text := range c.Texts {
 		l = max(l, len(text)+room)
 	}
-	p, err := compile(be, "ctc", func(g *graph.Graph) ([]Param, []Output, error) {
+	p, err := Compile(be, "ctc", func(g *graph.Graph) ([]Param, []Output, error) {
 		p := newParams(g)
 		scores := p.add("scores", Input, dtypes.Float32, b, c.Frames, c.Characters)
 		labels := p.add("labels", Input, dtypes.Int32, b, l)
@@ -78,20 +78,20 @@ func (c ctcCase) run(t *testing.T, be compute.Backend, room int) (losses, gradie
 	}
 	var in []compute.Buffer
 	for i, values := range []any{scores, labels, keep} {
-		buffer, err := p.buffer(p.params[i], values)
+		buffer, err := p.Buffer(p.Params[i], values)
 		if err != nil {
 			t.Fatal(err)
 		}
 		in = append(in, buffer)
 	}
-	out, err := p.run(in)
+	out, err := p.Run(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if losses, err = floats(out[0], b); err != nil {
+	if losses, err = Floats(out[0], b); err != nil {
 		t.Fatal(err)
 	}
-	if gradient, err = floats(out[1], len(c.Scores)); err != nil {
+	if gradient, err = Floats(out[1], len(c.Scores)); err != nil {
 		t.Fatal(err)
 	}
 	return losses, gradient

@@ -1,4 +1,4 @@
-// Package nn writes the encoder, its training step and its pretraining once,
+// Package nn writes the encoder, its training step and that of pretraining once,
 // as GoMLX graphs, and runs them on GoMLX's pure Go backend.
 //
 // The encoder is BERT (Devlin et al. 2019; post-norm, learned positions); the

@@ -75,7 +75,7 @@ func (e encoder) hidden(tokens *graph.Node) (x, keep *graph.Node) {
 
 // words are the token embeddings [vocabulary, hidden].
 func (e encoder) words() *graph.Node {
-	return e.params.frozen(wordsName, e.cfg.VocabSize, e.cfg.HiddenSize)
+	return e.params.frozen(WordEmbeddings, e.cfg.VocabSize, e.cfg.HiddenSize)
 }
 
 func (e encoder) norm(x *graph.Node, name string) *graph.Node {

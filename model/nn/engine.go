@@ -23,27 +23,27 @@ var goBackend = sync.OnceValues(func() (compute.Backend, error) {
 	return compute.NewWithConfig(name + ":ops_sequential")
 })
 
-// program is a compiled graph with its parameters and outputs.
-type program struct {
+// Program is a compiled graph with its parameters, in the order of its buffers, and outputs.
+type Program struct {
 	backend compute.Backend
 	graph   *graph.Graph
-	params  []Param
+	Params  []Param
 	outputs []Output
 }
 
-// compile builds and compiles a graph on a backend, nil being the Go backend.
-func compile(be compute.Backend, name string, build func(*graph.Graph) ([]Param, []Output, error)) (*program, error) {
+// Compile builds and compiles a graph on a backend, nil being the Go backend.
+func Compile(be compute.Backend, name string, build func(*graph.Graph) ([]Param, []Output, error)) (*Program, error) {
 	if be == nil {
 		var err error
 		if be, err = goBackend(); err != nil {
 			return nil, fmt.Errorf("nn: starting the Go backend: %w", err)
 		}
 	}
-	p := &program{backend: be}
+	p := &Program{backend: be}
 	var buildErr error
 	err := catch(func() {
 		p.graph = graph.NewGraph(be, name)
-		if p.params, p.outputs, buildErr = build(p.graph); buildErr != nil {
+		if p.Params, p.outputs, buildErr = build(p.graph); buildErr != nil {
 			return
 		}
 		nodes := make([]*graph.Node, len(p.outputs))
@@ -61,8 +61,8 @@ func compile(be compute.Backend, name string, build func(*graph.Graph) ([]Param,
 	return p, nil
 }
 
-// buffer copies a flat slice into a device buffer of the parameter's shape.
-func (p *program) buffer(param Param, flat any) (compute.Buffer, error) {
+// Buffer copies a flat slice into a device buffer of the parameter's shape.
+func (p *Program) Buffer(param Param, flat any) (compute.Buffer, error) {
 	b, err := p.backend.BufferFromFlatData(0, flat, shapes.Make(param.DType, param.Shape...))
 	if err != nil {
 		return nil, fmt.Errorf("nn: parameter %q %v: %w", param.Name, param.Shape, err)
@@ -70,31 +70,31 @@ func (p *program) buffer(param Param, flat any) (compute.Buffer, error) {
 	return b, nil
 }
 
-// run executes once; buffers are in the parameters' order and stay valid.
-func (p *program) run(buffers []compute.Buffer) ([]compute.Buffer, error) {
+// Run executes once; buffers are in the parameters' order and stay valid.
+func (p *Program) Run(buffers []compute.Buffer) ([]compute.Buffer, error) {
 	return p.graph.Executable().Execute(buffers, make([]bool, len(buffers)), 0)
 }
 
-// floats copies a float32 buffer to the host.
-func floats(b compute.Buffer, n int) ([]float32, error) {
+// Floats copies a float32 buffer of n values to the host.
+func Floats(b compute.Buffer, n int) ([]float32, error) {
 	out := make([]float32, n)
 	return out, b.ToFlatData(out)
 }
 
-// advance runs one step: inputs are flat slices by name, frozen buffers stay,
+// Advance runs one step: inputs are flat slices by name, frozen buffers stay,
 // state buffers are replaced by their new values. It returns the loss, and what is right where
 // the step tells it, else NaN.
-func (p *program) advance(state, frozen map[string]compute.Buffer, inputs map[string]any) (loss, right float32, err error) {
+func (p *Program) Advance(state, frozen map[string]compute.Buffer, inputs map[string]any) (loss, right float32, err error) {
 	right = float32(math.NaN())
-	buffers := make([]compute.Buffer, len(p.params))
-	for i, param := range p.params {
+	buffers := make([]compute.Buffer, len(p.Params))
+	for i, param := range p.Params {
 		switch param.Role {
 		case State:
 			buffers[i] = state[param.Name]
 		case Frozen:
 			buffers[i] = frozen[param.Name]
 		default:
-			b, err := p.buffer(param, inputs[param.Name])
+			b, err := p.Buffer(param, inputs[param.Name])
 			if err != nil {
 				return 0, 0, err
 			}
@@ -102,7 +102,7 @@ func (p *program) advance(state, frozen map[string]compute.Buffer, inputs map[st
 			buffers[i] = b
 		}
 	}
-	results, err := p.run(buffers)
+	results, err := p.Run(buffers)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -112,7 +112,7 @@ func (p *program) advance(state, frozen map[string]compute.Buffer, inputs map[st
 			state[o.State] = results[i]
 			continue
 		}
-		v, err := floats(results[i], 1)
+		v, err := Floats(results[i], 1)
 		if err != nil {
 			return 0, 0, err
 		}

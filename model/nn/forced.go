@@ -37,7 +37,7 @@ func (g *Generator) Logits(ctx context.Context, adapter []float32, rank int, in 
 	defer g.mu.Unlock()
 	if g.forced == nil { // which few ask for
 		var err error
-		if g.forced, err = compile(g.encode.backend, "forced", func(gr *graph.Graph) ([]Param, []Output, error) {
+		if g.forced, err = Compile(g.encode.backend, "forced", func(gr *graph.Graph) ([]Param, []Output, error) {
 			e := g.begin(gr)
 			in := g.source(e)
 			tokens := e.params.add(task.DecoderTokens, Input, dtypes.Int32, generateBatch, t)
@@ -58,7 +58,7 @@ func (g *Generator) Logits(ctx context.Context, adapter []float32, rank int, in 
 	if err != nil {
 		return nil, err
 	}
-	all, err := floats(result["logits"], generateBatch*t*v)
+	all, err := Floats(result["logits"], generateBatch*t*v)
 	if err != nil {
 		return nil, err
 	}

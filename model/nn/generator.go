@@ -36,10 +36,10 @@ type Generator struct {
 	seq    int
 	inputs []task.Column // of the encoder
 
-	encode, decode *program
+	encode, decode *Program
 	mu             sync.Mutex
 	adapted                 // by mu
-	forced         *program // of Logits, when it was asked for; by mu
+	forced         *Program // of Logits, when it was asked for; by mu
 }
 
 // Answer is what a generator writes.
@@ -69,10 +69,10 @@ func NewGenerator(layout *model.Layout, base *model.Base, seq int, be compute.Ba
 			g.inputs = append(g.inputs, c)
 		}
 	}
-	if g.encode, err = compile(be, fmt.Sprintf("encode-s%d", seq), g.buildEncode); err != nil {
+	if g.encode, err = Compile(be, fmt.Sprintf("encode-s%d", seq), g.buildEncode); err != nil {
 		return nil, err
 	}
-	if g.decode, err = compile(be, fmt.Sprintf("decode-s%d", seq), g.buildDecode); err != nil {
+	if g.decode, err = Compile(be, fmt.Sprintf("decode-s%d", seq), g.buildDecode); err != nil {
 		return nil, err
 	}
 	return g, g.freeze(g.encode, g.decode)
@@ -216,8 +216,8 @@ func (g *Generator) answer(ctx context.Context, in task.Batch, first, n int) ([]
 }
 
 // read gives a program rows first..first+n-1 of its inputs, and zeros behind them.
-func (g *Generator) read(p *program, given map[string]compute.Buffer, in task.Batch, first, n int) error {
-	for _, param := range p.params {
+func (g *Generator) read(p *Program, given map[string]compute.Buffer, in task.Batch, first, n int) error {
+	for _, param := range p.Params {
 		if param.Role != Input {
 			continue
 		}
@@ -231,7 +231,7 @@ func (g *Generator) read(p *program, given map[string]compute.Buffer, in task.Ba
 		if v.Type == task.F32 {
 			flat = rows[0].F32
 		}
-		b, err := p.buffer(param, flat)
+		b, err := p.Buffer(param, flat)
 		if err != nil {
 			return err
 		}
@@ -243,10 +243,10 @@ func (g *Generator) read(p *program, given map[string]compute.Buffer, in task.Ba
 // write runs decode until every one of n answers has ended.
 func (g *Generator) write(ctx context.Context, given map[string]compute.Buffer, n int) ([]Answer, error) {
 	params := map[string]Param{}
-	for _, p := range g.decode.params {
+	for _, p := range g.decode.Params {
 		params[p.Name] = p
 		if p.Role == State && g.values[p.Name] == nil {
-			b, err := g.decode.buffer(p, make([]float32, model.Elements(p.Shape)))
+			b, err := g.decode.Buffer(p, make([]float32, model.Elements(p.Shape)))
 			if err != nil {
 				return nil, err
 			}
@@ -254,7 +254,7 @@ func (g *Generator) write(ctx context.Context, given map[string]compute.Buffer, 
 		}
 	}
 	set := func(name string, flat []int32) error {
-		b, err := g.decode.buffer(params[name], flat)
+		b, err := g.decode.Buffer(params[name], flat)
 		if old := given[name]; old != nil {
 			_ = old.Finalize()
 		}

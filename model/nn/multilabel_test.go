@@ -23,7 +23,7 @@ func TestBinarySurprise(t *testing.T) {
 	want := []float64{0.4714222848415375, 13.56438159942627, 0.8432515263557434}
 	slope := []float64{-0.009933581575751305, 0.022411786019802094, 0.051871612668037415, 7.798019940549478e-15, 0.0833333358168602,
 		-0.0416666679084301, -0.030404260382056236, -0.030404260382056236, -0.14679951965808868}
-	prog, err := compile(nil, "bce", func(g *graph.Graph) ([]Param, []Output, error) {
+	prog, err := Compile(nil, "bce", func(g *graph.Graph) ([]Param, []Output, error) {
 		p := newParams(g)
 		z := p.add("z", Input, dtypes.Float32, 3, 3)
 		y := graph.Const(g, [][]float32{{1, 0, 0}, {0, 0, 1}, {1, 1, 1}})
@@ -34,16 +34,16 @@ func TestBinarySurprise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := prog.buffer(prog.params[0], scores)
+	in, err := prog.Buffer(prog.Params[0], scores)
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := prog.run([]compute.Buffer{in})
+	res, err := prog.Run([]compute.Buffer{in})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, w := range [][]float64{want, slope} {
-		got, err := floats(res[i], len(w))
+		got, err := Floats(res[i], len(w))
 		if err != nil {
 			t.Fatal(err)
 		}

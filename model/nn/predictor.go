@@ -55,7 +55,7 @@ type Predictor struct {
 	backend compute.Backend
 
 	mu       sync.Mutex
-	programs map[int]*program // by sequence length; under mu
+	programs map[int]*Program // by sequence length; under mu
 	frozen   map[string]compute.Buffer
 }
 
@@ -69,7 +69,7 @@ func NewPredictor(layout *model.Layout, base *model.Base, seq int, be compute.Ba
 	if err != nil {
 		return nil, err
 	}
-	p := &Predictor{layout: layout, base: base, seq: seq, inputs: task.Inputs(columns), backend: be, programs: map[int]*program{}}
+	p := &Predictor{layout: layout, base: base, seq: seq, inputs: task.Inputs(columns), backend: be, programs: map[int]*Program{}}
 	prog, err := p.program(seq)
 	if err != nil {
 		return nil, err
@@ -87,13 +87,13 @@ func (p *Predictor) cut(c task.Column, seq int) []int {
 }
 
 // program returns the compiled forward pass for a sequence length.
-func (p *Predictor) program(seq int) (*program, error) {
+func (p *Predictor) program(seq int) (*Program, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if prog, ok := p.programs[seq]; ok {
 		return prog, nil
 	}
-	prog, err := compile(p.backend, fmt.Sprintf("predict-s%d", seq), func(g *graph.Graph) ([]Param, []Output, error) {
+	prog, err := Compile(p.backend, fmt.Sprintf("predict-s%d", seq), func(g *graph.Graph) ([]Param, []Output, error) {
 		ps := newParams(g)
 		for _, c := range p.inputs {
 			ps.add(c.Name, Input, dtypeOf(c.Type), append([]int{p.rows(seq)}, p.cut(c, seq)...)...)
@@ -225,14 +225,14 @@ func (p *Predictor) padded(used int) int {
 }
 
 // forward answers the named rows in batches and writes out.
-func (p *Predictor) forward(ctx context.Context, prog *program, seq int, merged map[string][]float32, in task.Batch, rows []int, out [][]float32) error {
-	buffers := make([]compute.Buffer, len(prog.params))
-	for i, param := range prog.params {
+func (p *Predictor) forward(ctx context.Context, prog *Program, seq int, merged map[string][]float32, in task.Batch, rows []int, out [][]float32) error {
+	buffers := make([]compute.Buffer, len(prog.Params))
+	for i, param := range prog.Params {
 		switch param.Role {
 		case Frozen:
 			buffers[i] = p.frozen[param.Name]
 		case State:
-			b, err := prog.buffer(param, merged[param.Name])
+			b, err := prog.Buffer(param, merged[param.Name])
 			if err != nil {
 				return err
 			}
@@ -247,18 +247,18 @@ func (p *Predictor) forward(ctx context.Context, prog *program, seq int, merged 
 		now := rows[:min(p.rows(seq), len(rows))]
 		rows = rows[len(now):]
 		for i, c := range in { // the parameters begin with the inputs
-			b, err := prog.buffer(prog.params[i], p.gather(c, seq, now))
+			b, err := prog.Buffer(prog.Params[i], p.gather(c, seq, now))
 			if err != nil {
 				return err
 			}
 			buffers[i] = b
 		}
-		res, err := prog.run(buffers)
+		res, err := prog.Run(buffers)
 		if err != nil {
 			return err
 		}
 		values := prog.outputs[0].Node.Shape().Size()
-		scores, err := floats(res[0], values)
+		scores, err := Floats(res[0], values)
 		if err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ func TestShampooMatchesNumpy(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := StepSpec{Spec: training.Spec{Optimizer: training.Shampoo, StatisticsEvery: golden.StatisticsEvery, RootsEvery: golden.RootsEvery}}
-	p, err := compile(nil, "shampoo", func(g *graph.Graph) ([]Param, []Output, error) {
+	p, err := Compile(nil, "shampoo", func(g *graph.Graph) ([]Param, []Output, error) {
 		p := newParams(g)
 		step, rate := p.add(StepName, Input, dtypes.Float32), p.add(LearningRateName, Input, dtypes.Float32)
 		var grads, tensors []*graph.Node
@@ -64,7 +64,7 @@ func TestShampooMatchesNumpy(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := map[string]compute.Buffer{}
-	for _, param := range p.params {
+	for _, param := range p.Params {
 		if param.Role == State {
 			values := make([]float32, model.Elements(param.Shape))
 			for _, x := range golden.Tensors {
@@ -72,7 +72,7 @@ func TestShampooMatchesNumpy(t *testing.T) {
 					copy(values, x.Start)
 				}
 			}
-			if state[param.Name], err = p.buffer(param, values); err != nil {
+			if state[param.Name], err = p.Buffer(param, values); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -82,12 +82,12 @@ func TestShampooMatchesNumpy(t *testing.T) {
 		for _, x := range golden.Tensors {
 			inputs[x.Name+".grad"] = x.Gradients[n]
 		}
-		if _, _, err := p.advance(state, nil, inputs); err != nil {
+		if _, _, err := p.Advance(state, nil, inputs); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, x := range golden.Tensors {
-		got, err := floats(state[x.Name], len(x.End))
+		got, err := Floats(state[x.Name], len(x.End))
 		if err != nil {
 			t.Fatal(err)
 		}

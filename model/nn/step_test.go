@@ -334,7 +334,7 @@ func TestDyLoRAGolden(t *testing.T) {
 				}
 			}
 		}
-		prog, err := compile(nil, "golden", func(g *graph.Graph) ([]Param, []Output, error) {
+		prog, err := Compile(nil, "golden", func(g *graph.Graph) ([]Param, []Output, error) {
 			p := newParams(g)
 			x := p.add("x", Input, dtypes.Float32, 1, in)
 			an := p.add("m.lora_A.weight", State, dtypes.Float32, r.B, in)
@@ -351,19 +351,19 @@ func TestDyLoRAGolden(t *testing.T) {
 		values := map[string][]float32{"x": golden.X, "m.lora_A.weight": a, "m.lora_B.weight": b,
 			"grad_out": golden.GradOut, "m.weight": make([]float32, in*out), "m.bias": make([]float32, out)}
 		var buffers []compute.Buffer
-		for _, p := range prog.params {
-			buf, err := prog.buffer(p, values[p.Name])
+		for _, p := range prog.Params {
+			buf, err := prog.Buffer(p, values[p.Name])
 			if err != nil {
 				t.Fatal(err)
 			}
 			buffers = append(buffers, buf)
 		}
-		res, err := prog.run(buffers)
+		res, err := prog.Run(buffers)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range [][]float32{r.DeltaY, wantA, wantB} {
-			got, err := floats(res[i], len(want))
+			got, err := Floats(res[i], len(want))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,7 +19,7 @@ type Trainer struct {
 	spec    StepSpec
 	layout  *model.Layout
 	columns []task.Column
-	prog    *program
+	prog    *Program
 	frozen  map[string]compute.Buffer // read-only after NewTrainer
 }
 
@@ -40,7 +40,7 @@ func newTrainer(be compute.Backend, spec StepSpec, base *model.Base, frozen map[
 	if t.columns, err = task.Columns(lay, spec.Sequence); err != nil {
 		return nil, err
 	}
-	if t.prog, err = compile(be, fmt.Sprintf("step-b%d", spec.Rank), spec.Build); err != nil {
+	if t.prog, err = Compile(be, fmt.Sprintf("step-b%d", spec.Rank), spec.Build); err != nil {
 		return nil, err
 	}
 	t.frozen, err = frozenBuffers(t.prog, base, frozen)
@@ -49,9 +49,9 @@ func newTrainer(be compute.Backend, spec StepSpec, base *model.Base, frozen map[
 
 // frozenBuffers loads a program's frozen parameters from the base, but those that
 // are loaded already, and adds them to loaded.
-func frozenBuffers(p *program, base *model.Base, loaded map[string]compute.Buffer) (map[string]compute.Buffer, error) {
+func frozenBuffers(p *Program, base *model.Base, loaded map[string]compute.Buffer) (map[string]compute.Buffer, error) {
 	buffers := map[string]compute.Buffer{}
-	for _, param := range p.params {
+	for _, param := range p.Params {
 		if param.Role != Frozen {
 			continue
 		}
@@ -66,7 +66,7 @@ func frozenBuffers(p *program, base *model.Base, loaded map[string]compute.Buffe
 		if len(v) != model.Elements(param.Shape) {
 			return nil, &model.ShapeError{Tensor: param.Name, Got: []int{len(v)}, Want: param.Shape}
 		}
-		b, err := p.buffer(param, v)
+		b, err := p.Buffer(param, v)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func (t *Trainer) train(ctx context.Context, start []float32, batches iter.Seq2[
 		}
 	}()
 	at := 0
-	for _, p := range t.prog.params {
+	for _, p := range t.prog.Params {
 		if p.Role != State {
 			continue
 		}
@@ -106,7 +106,7 @@ func (t *Trainer) train(ctx context.Context, start []float32, batches iter.Seq2[
 			copy(values, start[at:at+n])
 			at += n
 		}
-		if state[p.Name], err = t.prog.buffer(p, values); err != nil {
+		if state[p.Name], err = t.prog.Buffer(p, values); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -129,7 +129,7 @@ func (t *Trainer) train(ctx context.Context, start []float32, batches iter.Seq2[
 		if span.Len == 0 {
 			continue
 		}
-		v, err := floats(state[span.Name], span.Len)
+		v, err := Floats(state[span.Name], span.Len)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -160,21 +160,9 @@ func (t *Trainer) step(state map[string]compute.Buffer, batch trainer.Batch, lea
 				inputs[v.Name] = v.F32
 			}
 		}
-		if loss, right, err = t.prog.advance(state, t.frozen, inputs); err != nil {
+		if loss, right, err = t.prog.Advance(state, t.frozen, inputs); err != nil {
 			return 0, 0, err
 		}
 	}
 	return loss, right, nil
-}
-
-func checkTokens(tokens []int32, want, vocab int) error {
-	if len(tokens) != want {
-		return fmt.Errorf("nn: batch has %d tokens, want %d", len(tokens), want)
-	}
-	for i, id := range tokens {
-		if id < 0 || int(id) >= vocab {
-			return fmt.Errorf("nn: token id %d at %d, want 0..%d", id, i, vocab-1)
-		}
-	}
-	return nil
 }

@@ -25,7 +25,7 @@ func TestVocabularyInBlocks(t *testing.T) {
 	for name, be := range map[string]compute.Backend{"Go": nil, "compiled": compiler.New()} {
 		var want []float32
 		for _, block := range []int{0, 23, 8, 7, 1} {
-			p, err := compile(be, "blocks", func(g *graph.Graph) ([]Param, []Output, error) {
+			p, err := Compile(be, "blocks", func(g *graph.Graph) ([]Param, []Output, error) {
 				ps := newParams(g)
 				picked := ps.add("picked", Input, dtypes.Float32, k, h)
 				words := ps.add("words", Input, dtypes.Float32, v, h)
@@ -43,13 +43,13 @@ func TestVocabularyInBlocks(t *testing.T) {
 			}
 			var buffers []compute.Buffer
 			for i, flat := range []any{fill(k*h, 3, 2), fill(v*h, 5, 3), []int32{0, 22, 7, 8, 3}, []float32{1, 2, 0, 1, 1}} {
-				b, err := p.buffer(p.params[i], flat)
+				b, err := p.Buffer(p.Params[i], flat)
 				if err != nil {
 					t.Fatal(err)
 				}
 				buffers = append(buffers, b)
 			}
-			res, err := p.run(buffers)
+			res, err := p.Run(buffers)
 			if err != nil {
 				t.Fatal(err)
 			}

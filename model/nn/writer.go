@@ -34,8 +34,8 @@ type Writer struct {
 	adapted
 	context int // tokens that are held at most
 	held    int // places of a cache: a chunk's filling may lie behind the last token
-	one     *program
-	many    *program
+	one     *Program
+	many    *Program
 
 	mu sync.Mutex // of a call
 }
@@ -56,10 +56,10 @@ func NewWriter(layout *model.Layout, base *model.Base, context int, be compute.B
 			return nil, err
 		}
 	}
-	if w.one, err = compile(be, "write", w.build(1)); err != nil {
+	if w.one, err = Compile(be, "write", w.build(1)); err != nil {
 		return nil, err
 	}
-	if w.many, err = compile(be, "read", w.build(readChunk)); err != nil {
+	if w.many, err = Compile(be, "read", w.build(readChunk)); err != nil {
 		return nil, err
 	}
 	return w, w.freeze(w.one, w.many)
@@ -151,11 +151,11 @@ func (w *Writer) Begin(adapter []float32, rank int) (*Writing, error) {
 		return nil, err
 	}
 	t := &Writing{w: w, adapter: adapter, rank: rank, caches: map[string]compute.Buffer{}}
-	for _, p := range w.one.params {
+	for _, p := range w.one.Params {
 		if p.Role != State || !isCache(p.Name) {
 			continue
 		}
-		b, err := w.one.buffer(p, make([]float32, model.Elements(p.Shape)))
+		b, err := w.one.Buffer(p, make([]float32, model.Elements(p.Shape)))
 		if err != nil {
 			t.Close()
 			return nil, err
@@ -238,12 +238,12 @@ func (t *Writing) step(tokens []int32) ([]float32, error) {
 		in[writerPlaces][i], in[writerFar][i], in[writerNear][i] = int32(at), int32(at/step), int32(at%step)
 	}
 	given := map[string]compute.Buffer{}
-	for _, param := range p.params {
+	for _, param := range p.Params {
 		flat, ok := in[param.Name]
 		if !ok || param.Role != Input {
 			continue
 		}
-		b, err := p.buffer(param, flat)
+		b, err := p.Buffer(param, flat)
 		if err != nil {
 			return nil, err
 		}
@@ -264,7 +264,7 @@ func (t *Writing) step(tokens []int32) ([]float32, error) {
 		}
 	}
 	defer out[LogitsName].Finalize()
-	return floats(out[LogitsName], w.layout.Config.VocabSize)
+	return Floats(out[LogitsName], w.layout.Config.VocabSize)
 }
 
 // Close lets go of what is held.

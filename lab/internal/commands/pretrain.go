@@ -20,8 +20,8 @@ import (
 	"github.com/starling-fl/starling/internal/engine/plugins"
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/lab/federation"
+	"github.com/starling-fl/starling/lab/pretraining"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/model/nn"
 )
 
 // generatedLines and generatedSeed define the corpus of --generated, and so
@@ -63,7 +63,7 @@ func newPretrainCmd(a *command.App) *cobra.Command {
 		documents = defaultDocuments()
 		calls     = defaultCalls()
 		heard     = defaultHeard()
-		spec      = nn.DefaultPretrain(model.BERT(vocab, hidden, layers, heads, seq))
+		spec      = pretraining.DefaultEncoder(model.BERT(vocab, hidden, layers, heads, seq))
 	)
 	cmd := &cobra.Command{
 		Use:   "pretrain --corpus FILE... --out DIR",
@@ -156,7 +156,7 @@ is thrown away.`,
 				r.Steps = heard.Steps
 				base, err = makeHeardBase(cmd.Context(), heard, trainProgress(a.Stderr, heard.Steps, &r))
 			default:
-				base, err = nn.MakeBase(cmd.Context(), spec, text, model.Format(format), trainProgress(a.Stderr, spec.Steps, &r))
+				base, err = pretraining.MakeBase(cmd.Context(), spec, text, model.Format(format), trainProgress(a.Stderr, spec.Steps, &r))
 			}
 			switch {
 			case *fileErr != nil:
@@ -233,7 +233,7 @@ is thrown away.`,
 
 // trainProgress prints a line every couple of seconds and fills the report's
 // losses of this run, each the mean of a twentieth of the steps.
-func trainProgress(w io.Writer, steps int, r *pretrainReport) nn.Progress {
+func trainProgress(w io.Writer, steps int, r *pretrainReport) pretraining.Progress {
 	var began, last time.Time
 	first := 0 // step of this run, later than 1 if it goes on
 	share := max(1, steps/20)

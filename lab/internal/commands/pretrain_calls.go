@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/lab/pretraining"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/tokenizer"
 )
@@ -25,7 +25,7 @@ const (
 
 // callsSpec is pretraining of a small decoder.
 type callsSpec struct {
-	nn.WriterSpec
+	pretraining.WriterSpec
 	hidden, layers, heads int
 	vocab                 int
 	format                model.Format
@@ -33,12 +33,12 @@ type callsSpec struct {
 
 // defaultCalls is what `starling demo --task causal` starts from.
 func defaultCalls() callsSpec {
-	return callsSpec{nn.WriterSpec{Batch: 24, Sequence: 40, Steps: 4000, LearningRate: 2e-3, Seed: 1, Source: dataset.CallsVersion}, 192, 6, 6, 2048, model.NF4}
+	return callsSpec{pretraining.WriterSpec{Batch: 24, Sequence: 40, Steps: 4000, LearningRate: 2e-3, Seed: 1, Source: dataset.CallsVersion}, 192, 6, 6, 2048, model.NF4}
 }
 
 // take sets what the flags of all architectures have been given; the others stay as this
 // one's defaults.
-func (s *callsSpec) take(f *pflag.FlagSet, given nn.PretrainSpec, hidden, layers, heads, vocab, seq int) error {
+func (s *callsSpec) take(f *pflag.FlagSet, given pretraining.EncoderSpec, hidden, layers, heads, vocab, seq int) error {
 	if f.Changed("hidden") {
 		s.hidden, s.heads = hidden, max(1, hidden/32)
 	}
@@ -67,7 +67,7 @@ const callsPositions = 512
 
 // makeCallsBase trains a tokenizer and a decoder on generated commands of public callers and
 // on generated prose, and packs them.
-func makeCallsBase(ctx context.Context, s callsSpec, progress nn.Progress) (*model.Base, error) {
+func makeCallsBase(ctx context.Context, s callsSpec, progress pretraining.Progress) (*model.Base, error) {
 	words, stop := iter.Pull(callsText(generatedSeed))
 	defer stop()
 	js, err := tokenizer.TrainUnigram(func(yield func(string) bool) {
@@ -111,7 +111,7 @@ func makeCallsBase(ctx context.Context, s callsSpec, progress nn.Progress) (*mod
 		}
 		return nil
 	}
-	tensors, err := nn.PretrainWriter(ctx, s.WriterSpec, draw, progress)
+	tensors, err := pretraining.Writer(ctx, s.WriterSpec, draw, progress)
 	if err != nil {
 		return nil, err
 	}

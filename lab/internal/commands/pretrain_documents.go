@@ -11,8 +11,8 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/lab/federation"
+	"github.com/starling-fl/starling/lab/pretraining"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/tokenizer"
 )
@@ -22,7 +22,7 @@ const documentsForWords = 6000
 
 // documentSpec is pretraining of a base for documents.
 type documentSpec struct {
-	nn.WriterSpec
+	pretraining.WriterSpec
 	vocab     int
 	format    model.Format
 	patches   bool // the base reads the page's picture too, as patches
@@ -35,13 +35,13 @@ func defaultDocuments() documentSpec {
 	c := model.Config{ModelType: "t5", HiddenSize: 64, NumHiddenLayers: 2, NumAttentionHeads: 4, IntermediateSize: 192,
 		LayerNormEps: 1e-6, HiddenAct: "relu", T5: model.T5{DecoderLayers: 2, KeySize: 16, Buckets: 32, MaxDistance: 64,
 			Scaled: true, End: 1, Boxes: 1001}}
-	return documentSpec{WriterSpec: nn.WriterSpec{Config: c, Batch: 16, Sequence: 80, Answer: 20, Steps: 2600, LearningRate: 3e-3, Seed: 1,
+	return documentSpec{WriterSpec: pretraining.WriterSpec{Config: c, Batch: 16, Sequence: 80, Answer: 20, Steps: 2600, LearningRate: 3e-3, Seed: 1,
 		Source: dataset.DocumentsVersion}, vocab: 1536, format: model.NF4}
 }
 
 // take sets what the flags of all architectures have been given; the others stay as
 // this one's defaults.
-func (s *documentSpec) take(f *pflag.FlagSet, given nn.PretrainSpec, hidden, layers, heads, vocab, seq int) error {
+func (s *documentSpec) take(f *pflag.FlagSet, given pretraining.EncoderSpec, hidden, layers, heads, vocab, seq int) error {
 	if f.Changed("hidden") {
 		s.Config.HiddenSize, s.Config.IntermediateSize = hidden, 3*hidden
 		s.Config.NumAttentionHeads = max(1, hidden/s.Config.T5.KeySize)
@@ -65,7 +65,7 @@ func (s *documentSpec) take(f *pflag.FlagSet, given nn.PretrainSpec, hidden, lay
 }
 
 // takeGiven sets what is counted alike for all that write.
-func takeGiven(f *pflag.FlagSet, s *nn.WriterSpec, size *int, given nn.PretrainSpec, vocab, seq int) {
+func takeGiven(f *pflag.FlagSet, s *pretraining.WriterSpec, size *int, given pretraining.EncoderSpec, vocab, seq int) {
 	for name, set := range map[string]func(){
 		"vocab": func() { *size = vocab }, "seq": func() { s.Sequence = seq }, "batch": func() { s.Batch = given.Batch },
 		"steps": func() { s.Steps = given.Steps }, "lr": func() { s.LearningRate = given.LearningRate }, "seed": func() { s.Seed = given.Seed },
@@ -78,7 +78,7 @@ func takeGiven(f *pflag.FlagSet, s *nn.WriterSpec, size *int, given nn.PretrainS
 
 // makeDocumentBase trains a tokenizer and a T5 on generated documents of public
 // providers, and packs them.
-func makeDocumentBase(ctx context.Context, s documentSpec, progress nn.Progress) (*model.Base, error) {
+func makeDocumentBase(ctx context.Context, s documentSpec, progress pretraining.Progress) (*model.Base, error) {
 	js, err := tokenizer.TrainUnigram(documentTexts(s.documents()), s.vocab, task.MixtureTokens(s.sentinels))
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func makeDocumentBase(ctx context.Context, s documentSpec, progress nn.Progress)
 		}
 		return nil
 	}
-	tensors, err := nn.PretrainWriter(ctx, s.WriterSpec, draw, progress)
+	tensors, err := pretraining.Writer(ctx, s.WriterSpec, draw, progress)
 	if err != nil {
 		return nil, err
 	}

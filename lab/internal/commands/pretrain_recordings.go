@@ -11,15 +11,15 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/fleetdata"
+	"github.com/starling-fl/starling/lab/pretraining"
 	"github.com/starling-fl/starling/lab/voices"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
 )
 
 // heardSpec is pretraining of a small encoder of recordings.
 type heardSpec struct {
-	nn.WriterSpec
+	pretraining.WriterSpec
 	path   string // of the recordings
 	from   string // of a base that is trained further; "": none
 	format model.Format
@@ -33,12 +33,12 @@ func defaultHeard() heardSpec {
 	s.Width, s.Kernel, s.Stride = model.Convolutions{64, 64, 64}, model.Convolutions{64, 8, 4}, model.Convolutions{20, 5, 2}
 	s.Norm, s.NormFirst, s.Masked = "layer", true, true
 	s.Rate, s.Positions, s.Groups, s.Projector = 8000, 16, 4, 64
-	return heardSpec{WriterSpec: nn.WriterSpec{Config: c, Batch: 32, Sequence: 40, Steps: 3000, LearningRate: 2e-3, Seed: 1}, format: model.NF4}
+	return heardSpec{WriterSpec: pretraining.WriterSpec{Config: c, Batch: 32, Sequence: 40, Steps: 3000, LearningRate: 2e-3, Seed: 1}, format: model.NF4}
 }
 
 // take sets what the flags of all architectures have been given; the others stay as this
 // one's defaults.
-func (s *heardSpec) take(f *pflag.FlagSet, given nn.PretrainSpec, hidden, layers, heads, vocab, seq int) error {
+func (s *heardSpec) take(f *pflag.FlagSet, given pretraining.EncoderSpec, hidden, layers, heads, vocab, seq int) error {
 	if f.Changed("hidden") {
 		s.Config.HiddenSize, s.Config.IntermediateSize = hidden, 4*hidden
 		s.Config.NumAttentionHeads = max(1, hidden/32)
@@ -60,7 +60,7 @@ func (s *heardSpec) take(f *pflag.FlagSet, given nn.PretrainSpec, hidden, layers
 }
 
 // makeHeardBase trains an encoder of recordings on what a folder of them is labelled.
-func makeHeardBase(ctx context.Context, s heardSpec, progress nn.Progress) (*model.Base, error) {
+func makeHeardBase(ctx context.Context, s heardSpec, progress pretraining.Progress) (*model.Base, error) {
 	set, err := command.LoadLabelled(s.path, dataset.Columns{})
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func makeHeardBase(ctx context.Context, s heardSpec, progress nn.Progress) (*mod
 		}
 		return nil
 	}
-	tensors, err := nn.PretrainWriter(ctx, s.WriterSpec, draw, progress)
+	tensors, err := pretraining.Writer(ctx, s.WriterSpec, draw, progress)
 	if err != nil {
 		return nil, err
 	}

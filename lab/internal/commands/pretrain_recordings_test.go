@@ -13,8 +13,8 @@ import (
 	"github.com/starling-fl/starling/audio"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/tiny"
+	"github.com/starling-fl/starling/lab/pretraining"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/model/nn"
 )
 
 // tones are a folder of recordings of two labels.
@@ -111,7 +111,7 @@ func TestARecordingsBaseIsTrainedFurther(t *testing.T) {
 	if err := f.Parse([]string{"--hidden", "32"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := deaf.take(f, nn.PretrainSpec{}, 32, 1, 2, 0, 6); err == nil || !strings.Contains(err.Error(), "--from") {
+	if err := deaf.take(f, pretraining.EncoderSpec{}, 32, 1, 2, 0, 6); err == nil || !strings.Contains(err.Error(), "--from") {
 		t.Errorf("another size than the base's: %v", err)
 	}
 }
@@ -124,7 +124,7 @@ func TestARecordingsBaseLearns(t *testing.T) {
 		s := smallHeard(dir)
 		s.Seed = seed
 		var first, last float64
-		b, err := makeHeardBase(t.Context(), s, nn.Progress(func(step int, loss float32) {
+		b, err := makeHeardBase(t.Context(), s, pretraining.Progress(func(step int, loss float32) {
 			if step <= 5 {
 				first += float64(loss) / 5
 			}

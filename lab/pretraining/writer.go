@@ -1,4 +1,4 @@
-package nn
+package pretraining
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
 )
 
@@ -38,8 +39,8 @@ type WriterSpec struct {
 	Seed         uint64  // of initialisation and of what is drawn; public
 
 	Start     []model.Tensor  // of a base that is trained further; nil: it starts at random
-	StatePath string          // as PretrainSpec's
-	Backend   compute.Backend // as PretrainSpec's
+	StatePath string          // as EncoderSpec's
+	Backend   compute.Backend // as EncoderSpec's
 	Source    string          // names what Draw draws from: a state of another source is not gone on from
 }
 
@@ -58,32 +59,32 @@ func (s WriterSpec) method() model.Method {
 // Layout is that of what the step trains and of the columns that Draw fills.
 func (s WriterSpec) Layout() (*model.Layout, error) { return s.step().Layout() }
 
-func (s WriterSpec) step() StepSpec {
-	return StepSpec{Config: s.Config, Method: s.method(), Classes: s.Classes, Spec: training.Spec{Batch: s.Batch, Optimizer: training.AdamW}, Sequence: s.Sequence, Smooth: s.Backend == nil}
+func (s WriterSpec) step() nn.StepSpec {
+	return nn.StepSpec{Config: s.Config, Method: s.method(), Classes: s.Classes, Spec: training.Spec{Batch: s.Batch, Optimizer: training.AdamW}, Sequence: s.Sequence, Smooth: s.Backend == nil}
 }
 
 // Draw fills a batch: of a step from 0, with a generator of its own, done of the steps
 // behind it.
 type Draw func(step int, rng *rand.Rand, done float64, b task.Batch) error
 
-// PretrainWriter trains and returns the tensors. The same inputs give the same tensors on
+// Writer trains and returns the tensors. The same inputs give the same tensors on
 // one kind of processor, interrupted or not. It checks ctx between steps.
-func PretrainWriter(ctx context.Context, s WriterSpec, draw Draw, progress Progress) ([]model.Tensor, error) {
+func Writer(ctx context.Context, s WriterSpec, draw Draw, progress Progress) ([]model.Tensor, error) {
 	lay, err := s.Layout()
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case s.Steps < 1 || s.Steps > 1e7:
-		return nil, fmt.Errorf("nn: pretraining steps is %d, want 1..1e7", s.Steps)
+		return nil, fmt.Errorf("pretraining: steps is %d, want 1..1e7", s.Steps)
 	case !(s.LearningRate > 0 && s.LearningRate < 1):
-		return nil, fmt.Errorf("nn: pretraining learning rate is %v, want within (0, 1)", s.LearningRate)
+		return nil, fmt.Errorf("pretraining: learning rate is %v, want within (0, 1)", s.LearningRate)
 	}
 	columns, err := task.Columns(lay, s.Sequence)
 	if err != nil {
 		return nil, err
 	}
-	prog, err := compile(s.Backend, "pretrain-writer", s.step().Build)
+	prog, err := nn.Compile(s.Backend, "pretrain-writer", s.step().Build)
 	if err != nil {
 		return nil, err
 	}
@@ -103,18 +104,18 @@ func PretrainWriter(ctx context.Context, s WriterSpec, draw Draw, progress Progr
 		if err := draw(i, rand.New(rand.NewPCG(s.Seed, uint64(i))), float64(i)/float64(s.Steps), batch); err != nil {
 			return nil, err
 		}
-		inputs := map[string]any{LearningRateName: []float32{s.rate(i)}, StepName: []float32{float32(i + 1)}}
+		inputs := map[string]any{nn.LearningRateName: []float32{s.rate(i)}, nn.StepName: []float32{float32(i + 1)}}
 		for _, v := range batch {
 			if inputs[v.Name] = v.I32; v.Type == task.F32 {
 				inputs[v.Name] = v.F32
 			}
 		}
-		loss, _, err := prog.advance(r.state, r.frozen, inputs)
+		loss, _, err := prog.Advance(r.state, r.frozen, inputs)
 		if err != nil {
 			return nil, err
 		}
 		if loss-loss != 0 {
-			return nil, fmt.Errorf("nn: the loss of step %d is %v: pretraining diverged, a lower learning rate may not", i+1, loss)
+			return nil, fmt.Errorf("pretraining: the loss of step %d is %v: pretraining diverged, a lower learning rate may not", i+1, loss)
 		}
 		if progress != nil {
 			progress(i+1, loss)
@@ -184,7 +185,7 @@ func (s WriterSpec) initial(t model.TensorSpec, n int) []float32 {
 type writerPretraining struct {
 	spec   WriterSpec
 	layout *model.Layout
-	prog   *program
+	prog   *nn.Program
 	start  []model.Tensor
 	state  map[string]compute.Buffer
 	frozen map[string]compute.Buffer
@@ -204,7 +205,7 @@ func (r *writerPretraining) begin() (done int, err error) {
 		if r.spec.Start == nil {
 			v = r.spec.initial(t, i)
 		} else if len(v) != model.Elements(t.Shape) {
-			return 0, fmt.Errorf("nn: the base to start from has %d values of %s, want %d", len(v), t.Name, model.Elements(t.Shape))
+			return 0, fmt.Errorf("pretraining: the base to start from has %d values of %s, want %d", len(v), t.Name, model.Elements(t.Shape))
 		}
 		r.start = append(r.start, model.Tensor{Name: t.Name, Shape: t.Shape, Data: v})
 		values[t.Name] = v
@@ -217,12 +218,12 @@ func (r *writerPretraining) begin() (done int, err error) {
 	for _, t := range model.NewAdapter(r.layout, r.spec.Seed).Tensors() {
 		head[t.Name] = t.Data
 	}
-	for _, p := range r.prog.params {
-		if p.Role == Input {
+	for _, p := range r.prog.Params {
+		if p.Role == nn.Input {
 			continue
 		}
 		to, v := r.frozen, values[p.Name]
-		if p.Role == State {
+		if p.Role == nn.State {
 			if to, v = r.state, left[p.Name]; v == nil {
 				v = head[p.Name]
 			}
@@ -230,7 +231,7 @@ func (r *writerPretraining) begin() (done int, err error) {
 				v = make([]float32, model.Elements(p.Shape))
 			}
 		}
-		if to[p.Name], err = r.prog.buffer(p, v); err != nil {
+		if to[p.Name], err = r.prog.Buffer(p, v); err != nil {
 			return 0, err
 		}
 	}
@@ -251,7 +252,7 @@ func (r *writerPretraining) load() (map[string][]float32, int, error) {
 		return nil, 0, nil
 	}
 	fail := func(err error) (map[string][]float32, int, error) {
-		return nil, 0, fmt.Errorf("nn: state of an interrupted pretraining %s: %w; remove it to begin anew", r.spec.StatePath, err)
+		return nil, 0, fmt.Errorf("pretraining: state of an interrupted run %s: %w; remove it to begin anew", r.spec.StatePath, err)
 	}
 	data, err := os.ReadFile(r.spec.StatePath)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -272,8 +273,8 @@ func (r *writerPretraining) load() (map[string][]float32, int, error) {
 		return fail(fmt.Errorf("steps is %q, want 1..%d", st.Metadata["steps"], r.spec.Steps))
 	}
 	values := map[string][]float32{}
-	for _, p := range r.prog.params {
-		if p.Role != State {
+	for _, p := range r.prog.Params {
+		if p.Role != nn.State {
 			continue
 		}
 		t, err := st.Tensor(p.Name)
@@ -295,11 +296,11 @@ func (r *writerPretraining) save(steps int, now bool) error {
 	}
 	r.last = time.Now()
 	st := &model.SafeTensors{Metadata: map[string]string{"fingerprint": r.fingerprint(), "steps": strconv.Itoa(steps)}}
-	for _, p := range r.prog.params {
-		if p.Role != State {
+	for _, p := range r.prog.Params {
+		if p.Role != nn.State {
 			continue
 		}
-		v, err := floats(r.state[p.Name], model.Elements(p.Shape))
+		v, err := nn.Floats(r.state[p.Name], model.Elements(p.Shape))
 		if err == nil {
 			err = st.Add(p.Name, "F32", p.Shape, v)
 		}
@@ -312,7 +313,7 @@ func (r *writerPretraining) save(steps int, now bool) error {
 		return err
 	}
 	if err := model.WriteFiles(filepath.Dir(r.spec.StatePath), map[string][]byte{filepath.Base(r.spec.StatePath): data}); err != nil {
-		return fmt.Errorf("nn: pretraining's state: %w", err)
+		return fmt.Errorf("pretraining: state: %w", err)
 	}
 	return nil
 }
@@ -323,7 +324,7 @@ func (r *writerPretraining) finish() ([]model.Tensor, error) {
 		if r.spec.Config.Frozen(t.Name) {
 			continue
 		}
-		v, err := floats(r.state[t.Name+model.DeltaSuffix], len(t.Data))
+		v, err := nn.Floats(r.state[t.Name+model.DeltaSuffix], len(t.Data))
 		if err != nil {
 			return nil, err
 		}

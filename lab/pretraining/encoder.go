@@ -1,4 +1,4 @@
-package nn
+package pretraining
 
 import (
 	"context"
@@ -9,15 +9,13 @@ import (
 	"strings"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/tokenizer"
 )
 
-// PretrainSpec describes pretraining by masked-language modelling (Devlin et
+// EncoderSpec describes pretraining by masked-language modelling (Devlin et
 // al. 2019): 30% of the tokens are predicted (Wettig et al. 2023 on why more
 // than 15); of these 80% are replaced by [MASK], 10% by a random token, 10%
 // left. Each is predicted twice: from its own
@@ -30,7 +28,7 @@ import (
 // as many random others as fit, instead of the whole one. Optimizer: AdamW with
 // linear warm-up over a tenth of the steps and linear decay to zero; embeddings
 // outside the step's vocabulary rest.
-type PretrainSpec struct {
+type EncoderSpec struct {
 	Config       model.Config
 	Batch        int // rows of a step
 	Sequence     int // tokens of a row
@@ -52,9 +50,9 @@ type PretrainSpec struct {
 	Engine  string
 }
 
-// DefaultPretrain fills in what a base of this configuration trains well with.
-func DefaultPretrain(c model.Config) PretrainSpec {
-	return PretrainSpec{
+// DefaultEncoder fills in what a base of this configuration trains well with.
+func DefaultEncoder(c model.Config) EncoderSpec {
+	return EncoderSpec{
 		Config: c, Batch: 32, Sequence: c.MaxPositions, Steps: 6000, Candidates: min(1024, c.VocabSize),
 		LearningRate: 3e-3, WeightDecay: 0.01, Seed: 1,
 	}
@@ -66,125 +64,57 @@ const (
 	// frequent is the frequency at which a token's weight in the row's
 	// prediction has fallen to a half.
 	frequent = 1e-3
-
-	wordsName  = "embeddings.word_embeddings.weight"
-	mlmBias    = "cls.predictions.bias"
-	rowDense   = "row.dense" // of the prediction from the row's mean
-	targetName = "targets"
-	placeName  = "places"
-	rowName    = "rows"
-	rowWeights = "row_weights"
-	adamM      = ".adam_m"
-	adamV      = ".adam_v"
 )
 
 // ErrCorpus says that a corpus cannot be trained on.
-var ErrCorpus = errors.New("nn: unusable corpus")
+var ErrCorpus = errors.New("pretraining: unusable corpus")
 
 // Progress is told after each step of pretraining; a resumed run begins after the
 // steps that were done.
 type Progress func(step int, loss float32)
 
 // masked is the number of predicted tokens of a step.
-func (s PretrainSpec) masked() int { return max(1, int(maskShare*float64(s.Batch*s.Sequence))) }
+func (s EncoderSpec) masked() int { return max(1, int(maskShare*float64(s.Batch*s.Sequence))) }
 
-func (s PretrainSpec) validate() error {
+// step is what the graph of a step depends on.
+func (s EncoderSpec) step() nn.MaskedStep {
+	return nn.MaskedStep{Config: s.Config, Batch: s.Batch, Sequence: s.Sequence, Predicted: s.masked(), Candidates: s.Candidates, WeightDecay: s.WeightDecay}
+}
+
+func (s EncoderSpec) validate() error {
 	if err := s.Config.Validate(); err != nil {
 		return err
 	}
 	switch {
 	case s.Sequence < 4 || s.Sequence > s.Config.MaxPositions:
-		return fmt.Errorf("nn: pretraining seq is %d, want 4..max_position_embeddings %d", s.Sequence, s.Config.MaxPositions)
+		return fmt.Errorf("pretraining: seq is %d, want 4..max_position_embeddings %d", s.Sequence, s.Config.MaxPositions)
 	case s.Batch < 1 || s.Batch > 4096:
-		return fmt.Errorf("nn: pretraining batch is %d, want 1..4096", s.Batch)
+		return fmt.Errorf("pretraining: batch is %d, want 1..4096", s.Batch)
 	case s.Steps < 1 || s.Steps > 1e7:
-		return fmt.Errorf("nn: pretraining steps is %d, want 1..1e7", s.Steps)
+		return fmt.Errorf("pretraining: steps is %d, want 1..1e7", s.Steps)
 	case s.Candidates < 8 || s.Candidates > s.Config.VocabSize:
-		return fmt.Errorf("nn: pretraining candidates is %d, want 8..vocab_size %d", s.Candidates, s.Config.VocabSize)
+		return fmt.Errorf("pretraining: candidates is %d, want 8..vocab_size %d", s.Candidates, s.Config.VocabSize)
 	case !(s.LearningRate > 0 && s.LearningRate < 1):
-		return fmt.Errorf("nn: pretraining learning rate is %v, want within (0, 1)", s.LearningRate)
+		return fmt.Errorf("pretraining: learning rate is %v, want within (0, 1)", s.LearningRate)
 	}
 	return nil
 }
 
-// trained lists the tensors of a step that change, over the step's vocabulary
-// of n tokens: all but the pooler, and what only pretraining needs.
-func (s PretrainSpec) trained(n int) []model.TensorSpec {
-	c := s.Config
-	c.VocabSize = n
-	all := c.BaseTensors()
-	return append(all[:len(all)-2:len(all)-2],
-		model.TensorSpec{Name: mlmBias, Shape: []int{n}},
-		model.TensorSpec{Name: rowDense + ".weight", Shape: []int{c.HiddenSize, c.HiddenSize}},
-		model.TensorSpec{Name: rowDense + ".bias", Shape: []int{c.HiddenSize}})
-}
-
 // local says whether a tensor holds one row a token: its rows move between the
 // whole vocabulary and the step's.
-func local(name string) bool { return name == wordsName || name == mlmBias }
-
-// build writes the step. Token ids are indices into the step's vocabulary,
-// whose first is padding.
-func (s PretrainSpec) build(g *graph.Graph) ([]Param, []Output, error) {
-	p := newParams(g)
-	k := s.masked()
-	tokens := p.add(task.Tokens, Input, dtypes.Int32, s.Batch, s.Sequence)
-	places := p.add(placeName, Input, dtypes.Int32, k)
-	rowOf := p.add(rowName, Input, dtypes.Int32, k)
-	targets := p.add(targetName, Input, dtypes.Int32, k)
-	weights := p.add(task.Weights, Input, dtypes.Float32, k)
-	rowW := p.add(rowWeights, Input, dtypes.Float32, k)
-	lr := p.add(LearningRateName, Input, dtypes.Float32)
-	step := p.add(StepName, Input, dtypes.Float32)
-
-	specs := s.trained(s.Candidates)
-	vars := make([]*graph.Node, len(specs))
-	for i, t := range specs {
-		vars[i] = p.add(t.Name, State, dtypes.Float32, t.Shape...)
-	}
-	m := make([]*graph.Node, len(specs))
-	v := make([]*graph.Node, len(specs))
-	for i, t := range specs {
-		m[i] = p.add(t.Name+adamM, State, dtypes.Float32, t.Shape...)
-		v[i] = p.add(t.Name+adamV, State, dtypes.Float32, t.Shape...)
-	}
-	cfg := s.Config
-	cfg.VocabSize = s.Candidates
-	e := encoder{cfg: cfg, params: p, elementary: elementary{smooth: true}}
-	x, keep := e.hidden(tokens)
-	words, bias := p.byName[wordsName], p.byName[mlmBias]
-	predict := func(state, at, w *graph.Node) (loss, surrogate *graph.Node) {
-		picked := graph.Gather(state, graph.Reshape(at, k, 1))
-		return e.vocabularyLoss(picked, words, bias, targets, w)
-	}
-	own, ownGrad := predict(x, places, weights)
-	_, rowGrad := predict(e.dense(e.pooled(x, keep), rowDense, cfg.HiddenSize), rowOf, rowW)
-	grads := graph.Gradient(graph.Add(ownGrad, rowGrad), vars...)
-	outputs := []Output{{Name: LossName, Node: own}}
-	for i, t := range specs {
-		dir, newM, newV := adamDirection(grads[i], step, m[i], v[i])
-		if s.WeightDecay > 0 && len(t.Shape) == 2 {
-			dir = graph.Add(dir, graph.MulScalar(vars[i], s.WeightDecay))
-		}
-		outputs = append(outputs,
-			Output{State: t.Name, Node: graph.Sub(vars[i], scaleBy(dir, lr))},
-			Output{State: t.Name + adamM, Node: newM},
-			Output{State: t.Name + adamV, Node: newV})
-	}
-	return p.list, outputs, nil
-}
+func local(name string) bool { return name == nn.WordEmbeddings || name == nn.MaskedBias }
 
 // initial returns BERT's initialisation over the whole vocabulary: matrices
 // N(0, 0.02^2), gains 1, biases 0, the row of padding 0; the row's dense layer
 // starts as the identity.
-func (s PretrainSpec) initial(rng *rand.Rand) map[string][]float32 {
+func (s EncoderSpec) initial(rng *rand.Rand) map[string][]float32 {
 	values := map[string][]float32{}
 	h := s.Config.HiddenSize
-	for _, t := range s.trained(s.Config.VocabSize) {
+	for _, t := range s.step().Trained(s.Config.VocabSize) {
 		v := make([]float32, model.Elements(t.Shape))
 		for i := range v {
 			switch {
-			case t.Name == rowDense+".weight":
+			case t.Name == nn.RowDense+".weight":
 				if i%(h+1) == 0 {
 					v[i] = 1
 				}
@@ -194,7 +124,7 @@ func (s PretrainSpec) initial(rng *rand.Rand) map[string][]float32 {
 				v[i] = 1
 			}
 		}
-		if t.Name == wordsName {
+		if t.Name == nn.WordEmbeddings {
 			clear(v[:h])
 		}
 		values[t.Name] = v
@@ -220,10 +150,10 @@ func Rows(tok *tokenizer.WordPiece, texts func(func(string) bool), seq int) [][]
 	return out
 }
 
-// Pretrain trains an encoder on rows of seq token ids and returns its tensors
+// Encoder trains an encoder on rows of seq token ids and returns its tensors
 // without the pooler. The same inputs give the same tensors on one kind of
 // processor. It checks ctx between steps.
-func Pretrain(ctx context.Context, s PretrainSpec, tok *tokenizer.WordPiece, rows [][]int32, progress Progress) ([]model.Tensor, error) {
+func Encoder(ctx context.Context, s EncoderSpec, tok *tokenizer.WordPiece, rows [][]int32, progress Progress) ([]model.Tensor, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
@@ -239,7 +169,7 @@ func Pretrain(ctx context.Context, s PretrainSpec, tok *tokenizer.WordPiece, row
 			return nil, fmt.Errorf("%w: row %d: %w", ErrCorpus, i, err)
 		}
 	}
-	prog, err := compile(s.Backend, "mlm", s.build)
+	prog, err := nn.Compile(s.Backend, "mlm", s.step().Build)
 	if err != nil {
 		return nil, err
 	}
@@ -268,8 +198,8 @@ func Pretrain(ctx context.Context, s PretrainSpec, tok *tokenizer.WordPiece, row
 			}
 			return nil, err
 		}
-		in[LearningRateName] = []float32{s.rate(i)}
-		in[StepName] = []float32{float32(i + 1)}
+		in[nn.LearningRateName] = []float32{s.rate(i)}
+		in[nn.StepName] = []float32{float32(i + 1)}
 		loss, err := run.step(vocab, in)
 		if err != nil {
 			return nil, err
@@ -285,7 +215,7 @@ func Pretrain(ctx context.Context, s PretrainSpec, tok *tokenizer.WordPiece, row
 }
 
 // rate is the learning rate of step i (from 0).
-func (s PretrainSpec) rate(i int) float32 {
+func (s EncoderSpec) rate(i int) float32 {
 	warm := max(1, s.Steps/10)
 	up := float64(i+1) / float64(warm)
 	down := float64(s.Steps-i) / float64(max(1, s.Steps-warm))
@@ -295,27 +225,27 @@ func (s PretrainSpec) rate(i int) float32 {
 // pretraining holds the training state: tensors with a row a token on the host,
 // the others in the backend's buffers.
 type pretraining struct {
-	spec   PretrainSpec
-	prog   *program
+	spec   EncoderSpec
+	prog   *nn.Program
 	values map[string][]float32 // by tensor; the moments' names have suffixes
 	state  map[string]compute.Buffer
 }
 
 // begin sets the moments to zero, or everything to what an interrupted run left.
 func (r *pretraining) begin(left map[string][]float32) error {
-	for _, t := range r.spec.trained(r.spec.Config.VocabSize) {
-		for _, suffix := range []string{adamM, adamV} {
+	for _, t := range r.spec.step().Trained(r.spec.Config.VocabSize) {
+		for _, suffix := range []string{nn.AdamMean, nn.AdamVariance} {
 			r.values[t.Name+suffix] = make([]float32, len(r.values[t.Name]))
 		}
 	}
 	if left != nil {
 		r.values = left
 	}
-	for _, p := range r.prog.params {
-		if p.Role != State || r.isLocal(p) {
+	for _, p := range r.prog.Params {
+		if p.Role != nn.State || r.isLocal(p) {
 			continue
 		}
-		b, err := r.prog.buffer(p, r.values[p.Name])
+		b, err := r.prog.Buffer(p, r.values[p.Name])
 		if err != nil {
 			return err
 		}
@@ -324,14 +254,14 @@ func (r *pretraining) begin(left map[string][]float32) error {
 	return nil
 }
 
-func (r *pretraining) isLocal(p Param) bool {
-	return p.Role == State && local(strings.TrimSuffix(strings.TrimSuffix(p.Name, adamM), adamV))
+func (r *pretraining) isLocal(p nn.Param) bool {
+	return p.Role == nn.State && local(strings.TrimSuffix(strings.TrimSuffix(p.Name, nn.AdamMean), nn.AdamVariance))
 }
 
 // step runs one step over the tokens of vocab.
 func (r *pretraining) step(vocab []int32, in map[string]any) (float32, error) {
-	var locals []Param
-	for _, p := range r.prog.params {
+	var locals []nn.Param
+	for _, p := range r.prog.Params {
 		if !r.isLocal(p) {
 			continue
 		}
@@ -341,18 +271,18 @@ func (r *pretraining) step(vocab []int32, in map[string]any) (float32, error) {
 		for _, id := range vocab {
 			rows = append(rows, r.values[p.Name][int(id)*width:(int(id)+1)*width]...)
 		}
-		b, err := r.prog.buffer(p, rows)
+		b, err := r.prog.Buffer(p, rows)
 		if err != nil {
 			return 0, err
 		}
 		r.state[p.Name] = b
 	}
-	loss, _, err := r.prog.advance(r.state, nil, in)
+	loss, _, err := r.prog.Advance(r.state, nil, in)
 	if err != nil {
 		return 0, err
 	}
 	for _, p := range locals {
-		rows, err := floats(r.state[p.Name], model.Elements(p.Shape))
+		rows, err := nn.Floats(r.state[p.Name], model.Elements(p.Shape))
 		if err != nil {
 			return 0, err
 		}
@@ -373,11 +303,23 @@ func (r *pretraining) finish() ([]model.Tensor, error) {
 		v := r.values[t.Name]
 		if !local(t.Name) {
 			var err error
-			if v, err = floats(r.state[t.Name], model.Elements(t.Shape)); err != nil {
+			if v, err = nn.Floats(r.state[t.Name], model.Elements(t.Shape)); err != nil {
 				return nil, err
 			}
 		}
 		out = append(out, model.Tensor{Name: t.Name, Shape: t.Shape, Data: v})
 	}
 	return out, nil
+}
+
+func checkTokens(tokens []int32, want, vocab int) error {
+	if len(tokens) != want {
+		return fmt.Errorf("pretraining: batch has %d tokens, want %d", len(tokens), want)
+	}
+	for i, id := range tokens {
+		if id < 0 || int(id) >= vocab {
+			return fmt.Errorf("pretraining: token id %d at %d, want 0..%d", id, i, vocab-1)
+		}
+	}
+	return nil
 }

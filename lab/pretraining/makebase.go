@@ -1,4 +1,4 @@
-package nn
+package pretraining
 
 import (
 	"context"
@@ -22,7 +22,7 @@ const (
 // corpus is walked twice, once for the tokenizer and once for the rows.
 // spec.Config.VocabSize is the size asked for; the base has the size reached.
 // The same corpus and spec give the same base.
-func MakeBase(ctx context.Context, spec PretrainSpec, corpus iter.Seq[string], format model.Format, progress Progress) (*model.Base, error) {
+func MakeBase(ctx context.Context, spec EncoderSpec, corpus iter.Seq[string], format model.Format, progress Progress) (*model.Base, error) {
 	tok, err := tokenizer.Train(corpus, spec.Config.VocabSize)
 	if err != nil {
 		return nil, fmt.Errorf("%w: tokenizer: %w", ErrCorpus, err)
@@ -30,7 +30,7 @@ func MakeBase(ctx context.Context, spec PretrainSpec, corpus iter.Seq[string], f
 	spec.Config.VocabSize = tok.VocabSize()
 	spec.Candidates = min(spec.Candidates, tok.VocabSize())
 	rows := Rows(tok, corpus, spec.Sequence)
-	tensors, err := Pretrain(ctx, spec, tok, rows, progress)
+	tensors, err := Encoder(ctx, spec, tok, rows, progress)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package nn
+package pretraining
 
 import (
 	"context"
@@ -8,11 +8,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/model/nn"
 )
 
 // FitPooler returns the pooler's weight [h,h] and bias [h] that whiten the
@@ -43,7 +41,7 @@ func FitPooler(ctx context.Context, be compute.Backend, c model.Config, tensors 
 	floor := ridge * mat.Trace(cov) / float64(h)
 	var eig mat.EigenSym
 	if !eig.Factorize(cov, true) {
-		return weight, bias, fmt.Errorf("nn: the pooled states' covariance has no eigendecomposition")
+		return weight, bias, fmt.Errorf("pretraining: the pooled states' covariance has no eigendecomposition")
 	}
 	var vec mat.Dense
 	eig.VectorsTo(&vec)
@@ -69,19 +67,16 @@ func FitPooler(ctx context.Context, be compute.Backend, c model.Config, tensors 
 	return weight, bias, nil
 }
 
+// poolerBatch is how many rows are pooled at once.
+const poolerBatch = 16
+
 // pooledStates runs the encoder and returns the masked mean of each row.
 func pooledStates(ctx context.Context, be compute.Backend, c model.Config, tensors []model.Tensor, rows [][]int32) ([][]float32, error) {
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("%w: no rows to fit the pooler on", ErrCorpus)
 	}
 	seq := len(rows[0])
-	prog, err := compile(be, "pooled", func(g *graph.Graph) ([]Param, []Output, error) {
-		p := newParams(g)
-		tokens := p.add(task.Tokens, Input, dtypes.Int32, predictBatch, seq)
-		e := encoder{cfg: c, params: p}
-		x, keep := e.hidden(tokens)
-		return p.list, []Output{{Name: "pooled", Node: e.pooled(x, keep)}}, nil
-	})
+	prog, err := nn.Compile(be, "pooled", nn.PooledStates(c, poolerBatch, seq))
 	if err != nil {
 		return nil, err
 	}
@@ -89,13 +84,13 @@ func pooledStates(ctx context.Context, be compute.Backend, c model.Config, tenso
 	for _, t := range tensors {
 		byName[t.Name] = t
 	}
-	buffers := make([]compute.Buffer, len(prog.params))
-	for i, p := range prog.params[1:] {
+	buffers := make([]compute.Buffer, len(prog.Params))
+	for i, p := range prog.Params[1:] {
 		t, ok := byName[p.Name]
 		if !ok {
 			return nil, &model.ShapeError{Tensor: p.Name, Want: p.Shape}
 		}
-		if buffers[i+1], err = prog.buffer(p, t.Data); err != nil {
+		if buffers[i+1], err = prog.Buffer(p, t.Data); err != nil {
 			return nil, err
 		}
 	}
@@ -104,23 +99,23 @@ func pooledStates(ctx context.Context, be compute.Backend, c model.Config, tenso
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		now := rows[:min(predictBatch, len(rows))]
+		now := rows[:min(poolerBatch, len(rows))]
 		rows = rows[len(now):]
-		flat := make([]int32, predictBatch*seq)
+		flat := make([]int32, poolerBatch*seq)
 		for i, r := range now {
 			if len(r) != seq {
 				return nil, fmt.Errorf("%w: a row has %d tokens, want %d", ErrCorpus, len(r), seq)
 			}
 			copy(flat[i*seq:], r)
 		}
-		if buffers[0], err = prog.buffer(prog.params[0], flat); err != nil {
+		if buffers[0], err = prog.Buffer(prog.Params[0], flat); err != nil {
 			return nil, err
 		}
-		res, err := prog.run(buffers)
+		res, err := prog.Run(buffers)
 		if err != nil {
 			return nil, err
 		}
-		v, err := floats(res[0], predictBatch*c.HiddenSize)
+		v, err := nn.Floats(res[0], poolerBatch*c.HiddenSize)
 		if err != nil {
 			return nil, err
 		}

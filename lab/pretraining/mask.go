@@ -1,8 +1,9 @@
-package nn
+package pretraining
 
 import (
 	"math/rand/v2"
 
+	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/tokenizer"
 )
@@ -10,7 +11,7 @@ import (
 // maskFeed draws batches, masks them and translates their tokens into the
 // step's vocabulary.
 type maskFeed struct {
-	spec  PretrainSpec
+	spec  EncoderSpec
 	tok   *tokenizer.WordPiece
 	rows  [][]int32
 	rng   *rand.Rand
@@ -19,7 +20,7 @@ type maskFeed struct {
 	place []int32   // by token: its index in the step's vocabulary, or -1
 }
 
-func newMaskFeed(s PretrainSpec, tok *tokenizer.WordPiece, rows [][]int32, rng *rand.Rand) *maskFeed {
+func newMaskFeed(s EncoderSpec, tok *tokenizer.WordPiece, rows [][]int32, rng *rand.Rand) *maskFeed {
 	f := &maskFeed{spec: s, tok: tok, rows: rows, rng: rng,
 		rare: make([]float32, s.Config.VocabSize), place: make([]int32, s.Config.VocabSize)}
 	counts := make([]int, s.Config.VocabSize)
@@ -105,6 +106,6 @@ func (f *maskFeed) next() (vocab []int32, in map[string]any) {
 	for _, id := range vocab {
 		f.place[id] = -1
 	}
-	return vocab, map[string]any{task.Tokens: tokens, placeName: places, rowName: rows, targetName: targets,
-		task.Weights: weights, rowWeights: rare}
+	return vocab, map[string]any{task.Tokens: tokens, nn.MaskedPlaces: places, nn.MaskedRows: rows, nn.MaskedTargets: targets,
+		task.Weights: weights, nn.MaskedRowWeight: rare}
 }

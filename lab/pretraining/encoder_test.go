@@ -1,4 +1,4 @@
-package nn
+package pretraining
 
 import (
 	"context"
@@ -10,84 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/gomlx/core/graph"
+	_ "github.com/gomlx/compute/gobackend" // the reference
 
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/tokenizer"
 )
-
-// TestHandWrittenGradients holds vocabularyLoss and smoothGelu against autodiff
-// of the plain forms.
-func TestHandWrittenGradients(t *testing.T) {
-	const k, u, h = 5, 7, 4
-	prog, err := compile(nil, "gradients", func(g *graph.Graph) ([]Param, []Output, error) {
-		p := newParams(g)
-		x := p.add("x", Input, dtypes.Float32, k, h)
-		words := p.add("words", Input, dtypes.Float32, u, h)
-		bias := p.add("bias", Input, dtypes.Float32, u)
-		w := p.add("w", Input, dtypes.Float32, k)
-		targets := p.add("targets", Input, dtypes.Int32, k)
-		var outs []Output
-		for _, smooth := range []bool{false, true} {
-			f := elementary{smooth}
-			state := f.activation(x, "gelu_new")
-			var loss, root *graph.Node
-			if smooth {
-				loss, root = elementary{smooth: true}.vocabularyLoss(state, words, bias, targets, w)
-			} else {
-				loss = weightedMean(f.surprise(linear(state, words, bias), targets), w)
-				root = loss
-			}
-			outs = append(outs, Output{Node: loss}, Output{Node: graph.MulScalar(state, 1)})
-			for _, g := range graph.Gradient(root, x, words, bias) {
-				outs = append(outs, Output{Node: g})
-			}
-		}
-		return p.list, outs, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	fill := func(n int, scale float64) []float32 {
-		v := make([]float32, n)
-		for i := range v {
-			v[i] = float32(scale * math.Sin(float64(i*i)+float64(n)))
-		}
-		return v
-	}
-	values := []any{fill(k*h, 3), fill(u*h, 1.5), fill(u, 1), []float32{1, 0.5, 0, 2, 1}, []int32{0, 6, 3, 3, 2}}
-	var in []compute.Buffer
-	for i, p := range prog.params {
-		b, err := prog.buffer(p, values[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		in = append(in, b)
-	}
-	res, err := prog.run(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sizes := []int{1, k * h, k * h, u * h, u}
-	for i, n := range sizes {
-		a, err := floats(res[i], n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := floats(res[len(sizes)+i], n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for j := range a {
-			if math.Abs(float64(a[j]-b[j])) > 2e-6 {
-				t.Errorf("%s: autodiff %v, written out %v", []string{"loss", "state", "d state", "d words", "d bias"}[i], a, b)
-				break
-			}
-		}
-	}
-}
 
 // toyCorpus yields lines about two subjects, told apart by their words.
 func toyCorpus(lines int) func(func(string) bool) {
@@ -105,13 +33,13 @@ func toyCorpus(lines int) func(func(string) bool) {
 	}
 }
 
-func toySpec(steps int) PretrainSpec {
-	s := DefaultPretrain(model.BERT(64, 16, 1, 2, 12))
+func toySpec(steps int) EncoderSpec {
+	s := DefaultEncoder(model.BERT(64, 16, 1, 2, 12))
 	s.Batch, s.Steps, s.Candidates = 8, steps, 32
 	return s
 }
 
-func TestPretrainLearnsAndRepeats(t *testing.T) {
+func TestEncoderLearnsAndRepeats(t *testing.T) {
 	var losses []float32
 	a, err := MakeBase(context.Background(), toySpec(60), toyCorpus(64), model.NF4, func(_ int, l float32) { losses = append(losses, l) })
 	if err != nil {
@@ -131,9 +59,9 @@ func TestPretrainLearnsAndRepeats(t *testing.T) {
 	}
 }
 
-// TestPretrainGoesOn interrupts a run twice: what it leaves leads to the same
+// TestEncoderGoesOn interrupts a run twice: what it leaves leads to the same
 // base, and is not mistaken for the state of another run.
-func TestPretrainGoesOn(t *testing.T) {
+func TestEncoderGoesOn(t *testing.T) {
 	const steps = 9
 	blob := func(b *model.Base, err error) []byte {
 		t.Helper()
@@ -208,7 +136,7 @@ func TestPoolerWhitens(t *testing.T) {
 	for i := range 16 {
 		head[i*16+i] = 1
 	}
-	p, err := NewPredictor(lay, b, 12, nil)
+	p, err := nn.NewPredictor(lay, b, 12, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,11 +162,11 @@ func TestPoolerWhitens(t *testing.T) {
 	}
 }
 
-func TestPretrainRefuses(t *testing.T) {
-	for name, f := range map[string]func(s *PretrainSpec){
-		"batch": func(s *PretrainSpec) { s.Batch = 0 }, "seq": func(s *PretrainSpec) { s.Sequence = 13 },
-		"steps": func(s *PretrainSpec) { s.Steps = 0 }, "candidates": func(s *PretrainSpec) { s.Candidates = 4 },
-		"learning rate": func(s *PretrainSpec) { s.LearningRate = 0 },
+func TestEncoderRefuses(t *testing.T) {
+	for name, f := range map[string]func(s *EncoderSpec){
+		"batch": func(s *EncoderSpec) { s.Batch = 0 }, "seq": func(s *EncoderSpec) { s.Sequence = 13 },
+		"steps": func(s *EncoderSpec) { s.Steps = 0 }, "candidates": func(s *EncoderSpec) { s.Candidates = 4 },
+		"learning rate": func(s *EncoderSpec) { s.LearningRate = 0 },
 	} {
 		s := toySpec(1)
 		f(&s)
@@ -249,4 +177,11 @@ func TestPretrainRefuses(t *testing.T) {
 	if _, err := MakeBase(context.Background(), toySpec(1), toyCorpus(3), model.F32, nil); !errors.Is(err, ErrCorpus) {
 		t.Errorf("a corpus of three lines: got %v", err)
 	}
+}
+
+func mean(v []float32) (m float64) {
+	for _, x := range v {
+		m += float64(x) / float64(len(v))
+	}
+	return m
 }

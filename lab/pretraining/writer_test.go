@@ -1,4 +1,4 @@
-package nn
+package pretraining
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func echo(_ int, rng *rand.Rand, _ float64, b task.Batch) error {
 func TestT5PretrainingLearnsAndGoesOn(t *testing.T) {
 	s := tinyWriterSpec()
 	var losses []float32
-	want, err := PretrainWriter(t.Context(), s, echo, func(_ int, l float32) { losses = append(losses, l) })
+	want, err := Writer(t.Context(), s, echo, func(_ int, l float32) { losses = append(losses, l) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestT5PretrainingLearnsAndGoesOn(t *testing.T) {
 
 	s.StatePath = filepath.Join(t.TempDir(), "state")
 	ctx, stop := context.WithCancel(t.Context())
-	_, err = PretrainWriter(ctx, s, echo, func(step int, _ float32) {
+	_, err = Writer(ctx, s, echo, func(step int, _ float32) {
 		if step == 25 {
 			stop()
 		}
@@ -62,11 +62,11 @@ func TestT5PretrainingLearnsAndGoesOn(t *testing.T) {
 	}
 	other := s
 	other.LearningRate = 0.02
-	if _, err := PretrainWriter(t.Context(), other, echo, nil); err == nil || !strings.Contains(err.Error(), "other settings") {
+	if _, err := Writer(t.Context(), other, echo, nil); err == nil || !strings.Contains(err.Error(), "other settings") {
 		t.Errorf("another rate over the state: %v", err)
 	}
 	began := 0
-	got, err := PretrainWriter(t.Context(), s, echo, func(step int, _ float32) {
+	got, err := Writer(t.Context(), s, echo, func(step int, _ float32) {
 		if began == 0 {
 			began = step
 		}
@@ -80,7 +80,7 @@ func TestT5PretrainingLearnsAndGoesOn(t *testing.T) {
 	if err := os.WriteFile(s.StatePath, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := PretrainWriter(t.Context(), s, echo, nil); err == nil {
+	if _, err := Writer(t.Context(), s, echo, nil); err == nil {
 		t.Error("a broken state")
 	}
 }
@@ -103,7 +103,7 @@ func TestDecoderPretrainingLearns(t *testing.T) {
 		return nil
 	}
 	var losses []float32
-	made, err := PretrainWriter(t.Context(), s, count, func(_ int, l float32) { losses = append(losses, l) })
+	made, err := Writer(t.Context(), s, count, func(_ int, l float32) { losses = append(losses, l) })
 	if err != nil {
 		t.Fatal(err)
 	}

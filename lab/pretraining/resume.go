@@ -1,4 +1,4 @@
-package nn
+package pretraining
 
 import (
 	"crypto/sha256"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/tokenizer"
 )
 
@@ -29,7 +30,7 @@ type saved struct {
 	last        time.Time
 }
 
-func newSaved(s PretrainSpec, tok *tokenizer.WordPiece, rows [][]int32) (*saved, error) {
+func newSaved(s EncoderSpec, tok *tokenizer.WordPiece, rows [][]int32) (*saved, error) {
 	if s.StatePath == "" {
 		return &saved{}, nil
 	}
@@ -52,12 +53,12 @@ func newSaved(s PretrainSpec, tok *tokenizer.WordPiece, rows [][]int32) (*saved,
 // load returns the steps done and the values of an earlier run that was
 // interrupted, 0 where there is none. A state of other text or settings is left
 // alone and reported: training over it would lose it.
-func (f *saved) load(s PretrainSpec) (steps int, values map[string][]float32, err error) {
+func (f *saved) load(s EncoderSpec) (steps int, values map[string][]float32, err error) {
 	if f.path == "" {
 		return 0, nil, nil
 	}
 	fail := func(err error) (int, map[string][]float32, error) {
-		return 0, nil, fmt.Errorf("nn: state of an interrupted pretraining %s: %w; remove it to begin anew", f.path, err)
+		return 0, nil, fmt.Errorf("pretraining: state of an interrupted run %s: %w; remove it to begin anew", f.path, err)
 	}
 	data, err := os.ReadFile(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,8 +78,8 @@ func (f *saved) load(s PretrainSpec) (steps int, values map[string][]float32, er
 		return fail(fmt.Errorf("steps is %q, want 1..%d", st.Metadata["steps"], s.Steps))
 	}
 	values = map[string][]float32{}
-	for _, t := range s.trained(s.Config.VocabSize) {
-		for _, suffix := range []string{"", adamM, adamV} {
+	for _, t := range s.step().Trained(s.Config.VocabSize) {
+		for _, suffix := range []string{"", nn.AdamMean, nn.AdamVariance} {
 			v, err := st.Tensor(t.Name + suffix)
 			if err == nil && len(v.Data) != model.Elements(t.Shape) {
 				err = fmt.Errorf("tensor %q has %d values, want %d", t.Name+suffix, len(v.Data), model.Elements(t.Shape))
@@ -99,12 +100,12 @@ func (f *saved) save(r *pretraining, steps int, now bool) error {
 	}
 	f.last = time.Now()
 	st := &model.SafeTensors{Metadata: map[string]string{"fingerprint": f.fingerprint, "steps": strconv.Itoa(steps)}}
-	for _, t := range r.spec.trained(r.spec.Config.VocabSize) {
-		for _, suffix := range []string{"", adamM, adamV} {
+	for _, t := range r.spec.step().Trained(r.spec.Config.VocabSize) {
+		for _, suffix := range []string{"", nn.AdamMean, nn.AdamVariance} {
 			v := r.values[t.Name+suffix]
 			if !local(t.Name) {
 				var err error
-				if v, err = floats(r.state[t.Name+suffix], model.Elements(t.Shape)); err != nil {
+				if v, err = nn.Floats(r.state[t.Name+suffix], model.Elements(t.Shape)); err != nil {
 					return err
 				}
 			}
@@ -118,7 +119,7 @@ func (f *saved) save(r *pretraining, steps int, now bool) error {
 		return err
 	}
 	if err := model.WriteFiles(filepath.Dir(f.path), map[string][]byte{filepath.Base(f.path): data}); err != nil {
-		return fmt.Errorf("nn: pretraining's state: %w", err)
+		return fmt.Errorf("pretraining: state: %w", err)
 	}
 	return nil
 }
