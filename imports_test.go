@@ -58,7 +58,7 @@ coordinator/signin: coordinator/store
 coordinator/spans:
 coordinator/store: dp log
 dataset: internal/named audio
-dp: internal/l2 internal/uniform
+dp: internal/uniform
 edge: internal/named dataset dp internal/contract internal/durable internal/uniform internal/wire job/training log model model/known
     nf4 quant secagg task trainer wasm
 internal/accounts: dataset edge internal/durable internal/named
@@ -123,7 +123,7 @@ job: internal/named dp internal/contract internal/strict internal/uniform intern
 mutants: internal/mutant
 lab/assembly/...:
 lab/bench/...: ...
-lab/bandwidth: coordinator dataset dp edge internal/contract internal/sim internal/wire job job/training lab/canvas
+lab/bandwidth: coordinator dataset dp edge internal/contract internal/l2 internal/sim internal/wire job job/training lab/canvas
     model program quant secagg task tokenizer trainer
 lab/canvas:
 lab/federation: internal/named dataset
@@ -133,7 +133,7 @@ lab/image/...: lab/image
 lab/internal/commands: internal/named audit/membership dataset dp edge evaluate internal/command internal/durable internal/engine
     internal/engine/plugins internal/exposure internal/fleetdata internal/progress internal/strict internal/terminal internal/wire
     job lab/bandwidth lab/federation lab/pretraining lab/report lab/sweep lab/voices model quant simulate lab/loadtest lab/queue task
-    tokenizer wasm
+    tokenizer tokenizer/unigram wasm
 lab/internal/resident:
 lab/internal/plots: audit internal/curve internal/palette lab/canvas
 lab/report: audit/membership audit/memorization internal/palette internal/durable internal/strict quant simulate lab/canvas lab/sweep
@@ -151,6 +151,7 @@ quant: internal/l2 nf4
 secagg: internal/cbor internal/uniform
 simulate: coordinator dataset dp edge evaluate/metric internal/contract internal/durable job/training model program quant task trainer
 tokenizer:
+tokenizer/unigram: tokenizer
 task: dataset internal/jinja internal/uniform model tokenizer
 trainer: job/training model task
 vrf:

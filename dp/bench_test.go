@@ -54,17 +54,3 @@ func BenchmarkCalibrateRare(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkClip(b *testing.B) {
-	x := make([]float32, 1<<20)
-	b.SetBytes(int64(4 * len(x)))
-	defer cputime.Benchmark(b)()
-	for b.Loop() {
-		for i := range x {
-			x[i] = 1
-		}
-		if _, err := Clip(x, 1); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -14,13 +14,13 @@ import (
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/tokenizer/unigram"
 )
 
 // tinyT5 reads and writes a few words, and sees where they stand.
 func tinyT5(t *testing.T) *model.Base {
 	t.Helper()
-	tok, err := tokenizer.TrainUnigram(slices.Values([]string{"question: total  context: the shop total is 12.50", "the total of shop 7 is 9.00"}), 60, nil)
+	tok, err := unigram.Train(slices.Values([]string{"question: total  context: the shop total is 12.50", "the total of shop 7 is 9.00"}), 60, nil)
 	ok(t, err)
 	base, err := model.RandomBase(model.Config{
 		ModelType: "t5", VocabSize: 60, HiddenSize: 16, NumHiddenLayers: 1, NumAttentionHeads: 2, IntermediateSize: 32,

@@ -15,6 +15,7 @@ import (
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/tokenizer/unigram"
 )
 
 // eyes are two ways to look at pages: an encoder of them, and their patches as they are.
@@ -40,7 +41,7 @@ func looking(t *testing.T, how string, examples []dataset.Example) *model.Base {
 			}
 		}
 	}
-	tok, err := tokenizer.TrainUnigram(texts, 200, []string{"<pad>", "</s>", "<unk>"})
+	tok, err := unigram.Train(texts, 200, []string{"<pad>", "</s>", "<unk>"})
 	if err != nil {
 		t.Fatal(err)
 	}

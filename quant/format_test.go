@@ -220,55 +220,6 @@ func TestDecompressBounds(t *testing.T) {
 	}
 }
 
-// TestPack checks identity for widths 1..32 and that what does not fit is refused.
-func TestPack(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(1, 2))
-	for width := 1; width <= 32; width++ {
-		for _, n := range []int{0, 1, 2, 3, 7, 8, 31, 32, 33, 1000} {
-			symbols := make([]int32, n)
-			for i := range symbols {
-				symbols[i] = int32(rnd.Uint32()) >> (32 - width)
-			}
-			packed, err := AppendPacked([]byte("head"), symbols, width)
-			if err != nil {
-				t.Fatal(err)
-			}
-			packed = packed[4:]
-			if len(packed) != (n*width+7)/8 {
-				t.Fatalf("width %d, n=%d: %d bytes", width, n, len(packed))
-			}
-			got := make([]int32, n)
-			if err := Unpack(got, packed, width); err != nil || !slices.Equal(got, symbols) {
-				t.Fatalf("width %d, n=%d: does not come back: %v", width, n, err)
-			}
-			if n*width%8 != 0 {
-				packed[len(packed)-1] |= 0x80
-				if err := Unpack(got, packed, width); !errors.Is(err, ErrCorrupt) {
-					t.Fatalf("width %d, n=%d: padding is accepted: %v", width, n, err)
-				}
-			}
-			if err := Unpack(got, append(packed, 0), width); !errors.Is(err, ErrCorrupt) {
-				t.Fatalf("width %d, n=%d: a byte more is accepted: %v", width, n, err)
-			}
-		}
-		if width < 32 {
-			for _, s := range []int32{1 << (width - 1), -1<<(width-1) - 1, math.MaxInt32, math.MinInt32} {
-				if out, err := AppendPacked(nil, []int32{0, s}, width); !errors.Is(err, ErrRange) || len(out) != 0 {
-					t.Errorf("width %d takes %d: %v", width, s, err)
-				}
-			}
-		}
-	}
-	for _, width := range []int{0, 33, -1} {
-		if _, err := AppendPacked(nil, nil, width); !errors.Is(err, ErrRange) {
-			t.Errorf("width %d: %v", width, err)
-		}
-		if err := Unpack(nil, nil, width); !errors.Is(err, ErrRange) {
-			t.Errorf("unpack width %d: %v", width, err)
-		}
-	}
-}
-
 // FuzzDecompress: whatever decodes is finite and within the limit, and what
 // decodes from a format without choices encodes to the same bytes.
 func FuzzDecompress(f *testing.F) {
@@ -312,21 +263,6 @@ func FuzzDecompress(f *testing.F) {
 				// A hostile scale may overflow; it must then be refused upstream.
 				t.Fatal("decoded a value that is not finite")
 			}
-		}
-	})
-}
-
-// FuzzPack: packing what was unpacked gives the same bytes.
-func FuzzPack(f *testing.F) {
-	f.Add([]byte{1, 2, 3, 4, 5}, uint8(11), uint8(3))
-	f.Fuzz(func(t *testing.T, src []byte, width, n uint8) {
-		symbols := make([]int32, n)
-		if Unpack(symbols, src, int(width)) != nil {
-			return
-		}
-		again, err := AppendPacked(nil, symbols, int(width))
-		if err != nil || !bytes.Equal(again, src) {
-			t.Fatalf("%x becomes %x: %v", src, again, err)
 		}
 	})
 }

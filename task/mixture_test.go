@@ -9,6 +9,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/tokenizer/unigram"
 )
 
 func documents(t *testing.T, boxes, sequence, tokens int) (tokenizer.Tokenizer, *model.Layout, []dataset.Example) {
@@ -17,7 +18,7 @@ func documents(t *testing.T, boxes, sequence, tokens int) (tokenizer.Tokenizer, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	js, err := tokenizer.TrainUnigram(func(yield func(string) bool) {
+	js, err := unigram.Train(func(yield func(string) bool) {
 		for _, e := range set.Examples {
 			if !yield("question: continue: context: fill in: " + e.Question + " " + e.Text) {
 				return

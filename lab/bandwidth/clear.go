@@ -16,7 +16,6 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
@@ -194,7 +193,7 @@ func (c *clearJob) device(ctx context.Context, url string, update []float32) err
 		return err
 	}
 	clipped := slices.Clone(update)
-	if _, err := dp.Clip(clipped, c.set.Clip); err != nil {
+	if _, err := clip(clipped, c.set.Clip); err != nil {
 		return err
 	}
 	for round := range c.rounds {

@@ -76,7 +76,7 @@ func meanOf(updates [][]float32, norm float64) ([]float64, error) {
 	mean := make([]float64, len(updates[0]))
 	for _, u := range updates {
 		clipped := slices.Clone(u)
-		if _, err := dp.Clip(clipped, norm); err != nil {
+		if _, err := clip(clipped, norm); err != nil {
 			return nil, err
 		}
 		for i, v := range clipped {
@@ -243,7 +243,7 @@ func (m *measurement) arithmetic(set *setting, s *Subject) error {
 		v := uint32(symbols[i]) + uint32(mask[4*i]) + uint32(mask[4*i+1])<<8 + uint32(mask[4*i+2])<<16 + uint32(mask[4*i+3])<<24
 		symbols[i] = int32(v<<(32-m.Width)) >> (32 - m.Width)
 	}
-	packed, err := quant.AppendPacked(nil, symbols, m.Width)
+	packed, err := appendPacked(nil, symbols, m.Width)
 	if err != nil {
 		return err
 	}

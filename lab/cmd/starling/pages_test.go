@@ -16,12 +16,13 @@ import (
 	"github.com/starling-fl/starling/internal/outcome"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/tokenizer/unigram"
 )
 
 // looker writes the folder of a small untrained base that answers questions and looks at pages, by an encoder or as patches.
 func looker(t *testing.T, patches bool) string {
 	t.Helper()
-	tok, err := tokenizer.TrainUnigram(func(yield func(string) bool) { yield("question: context: who total invoice date 0123456789") }, 80,
+	tok, err := unigram.Train(func(yield func(string) bool) { yield("question: context: who total invoice date 0123456789") }, 80,
 		[]string{"<pad>", "</s>", "<unk>"})
 	if err != nil {
 		t.Fatal(err)

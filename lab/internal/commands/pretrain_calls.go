@@ -14,6 +14,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/tokenizer/unigram"
 )
 
 // callsForWords is how many generated commands the vocabulary is made of, with a line of
@@ -58,7 +59,7 @@ func (s *callsSpec) take(f *pflag.FlagSet, given pretraining.EncoderSpec, hidden
 // sized is the configuration for a vocabulary.
 func (s *callsSpec) sized(vocab int) error {
 	s.Config = model.Llama(vocab, s.hidden, s.layers, s.heads, callsPositions)
-	s.Config.Decoder.Ends = model.Ends{1, 1, 1, 1} // of tokenizer.TrainUnigram
+	s.Config.Decoder.Ends = model.Ends{1, 1, 1, 1} // of unigram.Train
 	return s.Config.Validate()
 }
 
@@ -70,7 +71,7 @@ const callsPositions = 512
 func makeCallsBase(ctx context.Context, s callsSpec, progress pretraining.Progress) (*model.Base, error) {
 	words, stop := iter.Pull(callsText(generatedSeed))
 	defer stop()
-	js, err := tokenizer.TrainUnigram(func(yield func(string) bool) {
+	js, err := unigram.Train(func(yield func(string) bool) {
 		for range callsForWords {
 			if text, _ := words(); !yield(text) {
 				return

@@ -15,6 +15,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/tokenizer/unigram"
 )
 
 // documentsForWords is how many generated documents the vocabulary is made of.
@@ -79,7 +80,7 @@ func takeGiven(f *pflag.FlagSet, s *pretraining.WriterSpec, size *int, given pre
 // makeDocumentBase trains a tokenizer and a T5 on generated documents of public
 // providers, and packs them.
 func makeDocumentBase(ctx context.Context, s documentSpec, progress pretraining.Progress) (*model.Base, error) {
-	js, err := tokenizer.TrainUnigram(documentTexts(s.documents()), s.vocab, task.MixtureTokens(s.sentinels))
+	js, err := unigram.Train(documentTexts(s.documents()), s.vocab, task.MixtureTokens(s.sentinels))
 	if err != nil {
 		return nil, err
 	}

@@ -1,23 +1,25 @@
-package tokenizer
+package unigram
 
 import (
 	"bytes"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/starling-fl/starling/tokenizer"
 )
 
-func TestTrainUnigram(t *testing.T) {
+func TestTrain(t *testing.T) {
 	texts := slices.Values(slices.Repeat([]string{"Invoice number INV-48213 of 12.03.2024", "Total due EUR 1204.55", "invoice total Größe"}, 20))
-	js, err := TrainUnigram(texts, 80, []string{"<loc_0>", "<text_0>"})
+	js, err := Train(texts, 80, []string{"<loc_0>", "<text_0>"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := TrainUnigram(texts, 80, []string{"<loc_0>", "<text_0>"})
+	again, err := Train(texts, 80, []string{"<loc_0>", "<text_0>"})
 	if err != nil || !bytes.Equal(js, again) {
 		t.Error("the same texts give other bytes")
 	}
-	tok, err := Parse(js)
+	tok, err := tokenizer.Parse(js)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,10 +48,10 @@ func TestTrainUnigram(t *testing.T) {
 	if ids := tok.Encode("<text_0></s>"); slices.Contains(ids, int32(tok.VocabSize()-1)) || slices.Contains(ids, 1) {
 		t.Errorf("text became special: %v", ids)
 	}
-	if _, err := TrainUnigram(texts, 20, nil); err == nil {
+	if _, err := Train(texts, 20, nil); err == nil {
 		t.Error("fewer pieces than characters")
 	}
-	if _, err := TrainUnigram(slices.Values([]string(nil)), 20, nil); err == nil {
+	if _, err := Train(slices.Values([]string(nil)), 20, nil); err == nil {
 		t.Error("no text")
 	}
 }

@@ -1,4 +1,5 @@
-package tokenizer
+// Package unigram trains SentencePiece unigram vocabularies, which package tokenizer reads.
+package unigram
 
 import (
 	"cmp"
@@ -9,9 +10,14 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/starling-fl/starling/tokenizer"
 )
 
-// Of TrainUnigram's tokenizers.
+// space stands for a space within pieces.
+const space = "\u2581"
+
+// Of Train's tokenizers.
 const (
 	unigramPad     = "<pad>"
 	unigramEnd     = "</s>"
@@ -22,7 +28,7 @@ const (
 	unigramPass  = 3  // re-estimations at each size
 )
 
-// TrainUnigram trains a unigram vocabulary of at most size pieces and returns its
+// Train trains a unigram vocabulary of at most size pieces and returns its
 // tokenizer.json: padding 0, the end of a text 1, the unknown 2, then the pieces, most
 // frequent first, then the special tokens given, which no text becomes. Case stays.
 //
@@ -30,7 +36,7 @@ const (
 // over all of them: candidates are the frequent substrings of words; they are cut by
 // the present scores and counted again, and the least used dropped, until size is
 // reached. Single characters stay. The same texts give the same bytes.
-func TrainUnigram(texts iter.Seq[string], size int, special []string) ([]byte, error) {
+func Train(texts iter.Seq[string], size int, special []string) ([]byte, error) {
 	words := map[string]int{}
 	for text := range texts {
 		for _, w := range strings.Fields(text) {
@@ -38,12 +44,12 @@ func TrainUnigram(texts iter.Seq[string], size int, special []string) ([]byte, e
 		}
 	}
 	if len(words) == 0 {
-		return nil, fmt.Errorf("%w: no words to train on", ErrVocab)
+		return nil, fmt.Errorf("%w: no words to train on", tokenizer.ErrVocab)
 	}
 	room := size - 3 - len(special)
 	scores, chars := seeds(words, 8*size)
 	if room < len(chars) {
-		return nil, fmt.Errorf("%w: %d pieces, the text has %d characters and 3 and %d special tokens beside them", ErrVocab, size, len(chars), len(special))
+		return nil, fmt.Errorf("%w: %d pieces, the text has %d characters and 3 and %d special tokens beside them", tokenizer.ErrVocab, size, len(chars), len(special))
 	}
 	for {
 		var counts map[string]int
