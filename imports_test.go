@@ -83,8 +83,8 @@ evaluate: dataset evaluate/answer evaluate/metric model model/nn task
 internal/cbor:
 internal/dossier: internal/durable internal/terminal
 internal/durable:
-internal/engine: edge internal/command job model/nn program wasm wasm/compiler
-internal/engine/plugins: internal/engine program xla
+internal/engine: edge internal/command job program wasm wasm/compiler
+internal/engine/plugins: edge internal/engine model/nn/hosted program xla
 internal/evaluation: dataset evaluate evaluate/answer internal/command internal/engine internal/predict internal/terminal model task
 internal/exposure: internal/named audit/membership audit/memorization dataset evaluate evaluate/answer internal/engine internal/terminal model task
 internal/fleetdata: internal/named dataset internal/command
@@ -105,6 +105,7 @@ internal/nearest:
 internal/strict: internal/nearest
 internal/postgrestest:
 internal/realdata:
+internal/reference: model/nn trainer
 internal/sim: coordinator coordinator/monitor coordinator/server dataset edge internal/wire
 internal/tiny: model tokenizer
 internal/terminal:
@@ -116,6 +117,7 @@ model/base: model
 model/base/llama: model
 model/known:
 model/nn: job/training model task trainer
+model/nn/hosted: model model/nn task trainer
 leak: dataset dp edge job/training model quant task tokenizer
 job/schema: job
 job/training:

@@ -10,10 +10,10 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/reference"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
-	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/task"
 )
@@ -36,7 +36,7 @@ func ExampleContribute() {
 	check(err)
 	lattice, err := quant.NewLattice(scheme, layout.Size(2), 2, [32]byte{1})
 	check(err)
-	reference := nn.NewReference()
+	reference := reference.New()
 	defer func() { check(reference.Close()) }()
 
 	symbols, err := edge.Contribute(context.Background(), reference, data, edge.Contribution{

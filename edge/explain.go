@@ -3,8 +3,8 @@ package edge
 import "strings"
 
 // packages are the names that errors of this project's packages start with.
-const packages = " attack audio audit bandwidth codegen compiler contentcoding contract coordinator dataset demo dossier dp edge gateways generation hub jinja jobs kernel kmeans known leak log model natsserver nf4 nn optimizer plan pretraining program qrcode " +
-	"quant queue relay report round secagg server signin sim simulate spans starling store strict sweep task tokenizer uniform voices vrf wasm web wire "
+const packages = " attack audio audit bandwidth codegen compiler contentcoding contract coordinator dataset demo dossier dp edge gateways generation hosted hub jinja jobs kernel kmeans known leak log model natsserver nf4 nn optimizer plan pretraining program qrcode " +
+	"quant queue reference relay report round secagg server signin sim simulate spans starling store strict sweep task tokenizer uniform voices vrf wasm web wire "
 
 // Explain is an error's text for the owner of a device: without the names of packages that errors
 // of Go programs begin with.

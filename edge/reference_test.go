@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/internal/reference"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/model/nn"
 )
 
 // The program and the reference on GoMLX's own backend change the adapter
@@ -76,7 +76,7 @@ func againstReference(t *testing.T, base *model.Base, method model.Method, ranks
 func compared(t *testing.T, base *model.Base, method model.Method, built training.Spec, ranks ...int) {
 	trainer := NewProgramTrainer(1)
 	defer trainer.Close()
-	reference := nn.NewReference()
+	reference := reference.New()
 	defer reference.Close()
 	for _, optimizer := range training.Optimizers {
 		for _, rank := range ranks {

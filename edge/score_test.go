@@ -15,8 +15,8 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/contract"
+	"github.com/starling-fl/starling/internal/reference"
 	"github.com/starling-fl/starling/job/training"
-	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
 )
 
@@ -44,7 +44,7 @@ func TestProgramScores(t *testing.T) {
 			}
 			return all
 		}
-		got, want := run(NewProgramTrainer(1)), run(nn.NewReference())
+		got, want := run(NewProgramTrainer(1)), run(reference.New())
 		if len(got) != 4 || len(want) != 4 {
 			t.Fatalf("%d scores and %d of 4 batches", len(got), len(want))
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/model/nn/hosted"
 	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/simulate"
 	"github.com/starling-fl/starling/trainer"
@@ -60,7 +60,7 @@ func BenchmarkMiniLM(b *testing.B) {
 		{"program", "", alone, program.Step},
 		{"exact", "", edge.NewProgramTrainer(1), program.Step},
 		{"fused", "fused", edge.NewProgramTrainer(1), program.Step},
-		{"xla", "", nn.NewHosted(e.Backend, 1, program.Read), program.Describe},
+		{"xla", "", hosted.New(e.Backend, 1, program.Read), program.Describe},
 	}
 	const steps, clients = 4, 4
 	times := make([]timed, len(engines))

@@ -22,6 +22,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
 	"github.com/starling-fl/starling/model/nn"
+	"github.com/starling-fl/starling/model/nn/hosted"
 	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/simulate"
 	"github.com/starling-fl/starling/tokenizer"
@@ -159,7 +160,7 @@ func bases(t testing.TB) map[string]*model.Base {
 // method, optimizer and rank.
 func TestUpdatesAgreeWithTheProgram(t *testing.T) {
 	e := engine(t)
-	hosted := nn.NewHosted(e.Backend, 1, program.Read)
+	hosted := hosted.New(e.Backend, 1, program.Read)
 	compiled := edge.NewProgramTrainer(1)
 	worst := 0.0
 	check := func(name string, b *model.Base, a job.Adapter, optimizer string) {
@@ -215,7 +216,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 	for _, workers := range []int{1, 3, 3} {
 		cfg := config(b, job.Adapter{RankMin: 1, RankMax: 3}, string(training.AdamW), 4)
 		cfg.Workers, cfg.Compile = workers, program.Describe
-		hosted := nn.NewHosted(e.Backend, workers, program.Read)
+		hosted := hosted.New(e.Backend, workers, program.Read)
 		_, adapter := play(t, cfg, hosted)
 		ok(t, hosted.Close())
 		if first == nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/job"
-	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/compiler"
@@ -25,8 +24,11 @@ const Program = "program"
 type Engine struct {
 	Name    string // two whose bits may differ have different ones
 	Backend compute.Backend
-	Hosted  bool                                    // steps run on the backend, not as a program in a sandbox
 	Compile func(spec program.Spec) ([]byte, error) // what its trainer takes for a program
+
+	// Host makes a trainer whose steps run on the backend, with at most parallel trainings at once
+	// and the steps of that many clients computed together; nil: steps run as a program in a sandbox.
+	Host func(parallel, together int) edge.Trainer
 
 	cohort int // clients whose steps are taken at once, where hosted; below 2: each alone
 }
@@ -38,12 +40,8 @@ func New() Engine {
 
 // Trainer lets so many clients train side by side; the caller closes it.
 func (e Engine) Trainer(parallel int) edge.Trainer {
-	if e.Hosted {
-		h := nn.NewHosted(e.Backend, max(1, parallel), program.Read)
-		if e.cohort > 1 {
-			return h.Together(e.cohort)
-		}
-		return h
+	if e.Host != nil {
+		return e.Host(max(1, parallel), e.cohort)
 	}
 	return edge.NewProgramTrainer(max(1, parallel))
 }

@@ -256,7 +256,7 @@ func TestCTCGradientsMatchPEFT(t *testing.T) {
 			}
 		}
 		for backend, be := range map[string]compute.Backend{"Go": nil, "compiled": compiler.New()} {
-			tr, err := newTrainer(be, s, g.base, map[string]compute.Buffer{})
+			tr, err := NewTrainerOn(be, s, g.base, map[string]compute.Buffer{})
 			if err != nil {
 				t.Fatal(name, err)
 			}

@@ -75,6 +75,9 @@ func (p *Program) Run(buffers []compute.Buffer) ([]compute.Buffer, error) {
 	return p.graph.Executable().Execute(buffers, make([]bool, len(buffers)), 0)
 }
 
+// Close frees the program; its buffers stay.
+func (p *Program) Close() { p.graph.Finalize() }
+
 // Floats copies a float32 buffer of n values to the host.
 func Floats(b compute.Buffer, n int) ([]float32, error) {
 	out := make([]float32, n)

@@ -33,7 +33,7 @@ func TestRecomputedLayers(t *testing.T) {
 			var losses [3]float32
 			for i, again := range []Recompute{RecomputeNothing, RecomputeSelected, RecomputeLayers} {
 				s.Recompute = again
-				step, err := newTrainer(be, s, base, map[string]compute.Buffer{})
+				step, err := NewTrainerOn(be, s, base, map[string]compute.Buffer{})
 				if err != nil {
 					t.Fatalf("%s, %s: %v", name, backend, err)
 				}
@@ -88,7 +88,7 @@ func TestRecomputedAttention(t *testing.T) {
 			var losses [2]float32
 			for i, again := range []Recompute{RecomputeNothing, RecomputeSelected} {
 				s.spec.Recompute = again
-				tr, err := newTrainer(be, s.spec, s.base, map[string]compute.Buffer{})
+				tr, err := NewTrainerOn(be, s.spec, s.base, map[string]compute.Buffer{})
 				if err != nil {
 					t.Fatalf("%s, %s: %v", name, backend, err)
 				}

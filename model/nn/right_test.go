@@ -94,7 +94,7 @@ func TestRightOfAStep(t *testing.T) {
 					t.Fatal(err)
 				}
 				var got []float64
-				if _, _, err := tr.train(t.Context(), start, trainer.Batches(batches...), 0, func(_ int, _, right float32) { got = append(got, float64(right)) }); err != nil {
+				if _, _, err := tr.TrainEach(t.Context(), start, trainer.Batches(batches...), 0, func(_ int, _, right float32) { got = append(got, float64(right)) }); err != nil {
 					t.Fatal(err)
 				}
 				for i := range want {

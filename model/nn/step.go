@@ -64,8 +64,8 @@ const (
 // maxHeadRate bounds the head's learning rate over the others'.
 const maxHeadRate = 1e6
 
-// maxClients bounds StepSpec.Clients.
-const maxClients = 1024
+// MaxClients bounds StepSpec.Clients.
+const MaxClients = 1024
 
 // StepSpec describes one training step of an adapter at a rank.
 type StepSpec struct {
@@ -116,11 +116,11 @@ func (s StepSpec) Layout() (*model.Layout, error) {
 		return nil, fmt.Errorf("nn: sequence is %d, want 1..%d, the positions of the base", s.Sequence, s.Config.MaxTokens())
 	case !slices.Contains(training.Optimizers, s.Optimizer):
 		return nil, fmt.Errorf("nn: optimizer is %q, want one of %s", s.Optimizer, strings.Join(training.Optimizers, ", "))
-	case !(s.headRate() >= 0 && s.headRate() <= maxHeadRate):
-		return nil, fmt.Errorf("nn: the head's learning rate is %v times the others', want within 0..%v", s.headRate(), maxHeadRate)
-	case s.Clients < 0 || s.Clients > maxClients || s.Clients > 0 && !s.together(lay):
+	case !(s.HeadRate() >= 0 && s.HeadRate() <= maxHeadRate):
+		return nil, fmt.Errorf("nn: the head's learning rate is %v times the others', want within 0..%v", s.HeadRate(), maxHeadRate)
+	case s.Clients < 0 || s.Clients > MaxClients || s.Clients > 0 && !s.Together(lay):
 		return nil, fmt.Errorf("nn: %d clients at once: want 0..%d, that label texts or words by LoRA, biases or a head, over embeddings that stay",
-			s.Clients, maxClients)
+			s.Clients, MaxClients)
 	case s.Keep && (s.Clients > 0 || !Keepable(lay)):
 		return nil, fmt.Errorf("nn: a step keeps what convolutions make that one client hears by and nobody trains")
 	case !(s.WeightDecay >= 0 && s.WeightDecay < 1):
@@ -129,8 +129,8 @@ func (s StepSpec) Layout() (*model.Layout, error) {
 	return lay, nil
 }
 
-// together says whether several clients can take this step at once.
-func (s StepSpec) together(lay *model.Layout) bool {
+// Together says whether several clients can take this step at once.
+func (s StepSpec) Together(lay *model.Layout) bool {
 	if !s.Method.Task.Labelled() || s.Config.Textless() || s.Method.Bottlenecks() || s.rows() < s.Batch {
 		return false
 	}
@@ -142,8 +142,8 @@ func (s StepSpec) together(lay *model.Layout) bool {
 	return true
 }
 
-// headRate is the head's learning rate over the others'.
-func (s StepSpec) headRate() float64 {
+// HeadRate is the head's learning rate over the others'.
+func (s StepSpec) HeadRate() float64 {
 	if s.LearningRate == 0 || s.HeadLearningRate == 0 {
 		return 1
 	}
@@ -201,7 +201,7 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 	}
 
 	headRate := lr
-	if times := s.headRate(); times > 0 && times != 1 {
+	if times := s.HeadRate(); times > 0 && times != 1 {
 		headRate = graph.MulScalar(lr, times)
 	}
 	var names []string

@@ -16,34 +16,34 @@ import (
 // the compiled program. It is safe for concurrent use; concurrent calls run side
 // by side.
 type Trainer struct {
-	spec    StepSpec
-	layout  *model.Layout
-	columns []task.Column
-	prog    *Program
-	frozen  map[string]compute.Buffer // read-only after NewTrainer
+	Spec    StepSpec
+	Layout  *model.Layout
+	Columns []task.Column
+	Program *Program
+	Frozen  map[string]compute.Buffer // read-only after NewTrainer
 }
 
 // NewTrainer compiles the step for the Go backend and loads the frozen weights. A
 // base that does not fit the specification is refused with the name of the tensor.
 func NewTrainer(spec StepSpec, base *model.Base) (*Trainer, error) {
-	return newTrainer(nil, spec, base, map[string]compute.Buffer{})
+	return NewTrainerOn(nil, spec, base, map[string]compute.Buffer{})
 }
 
-// newTrainer compiles the step for a backend, nil being the Go one. frozen are the
+// NewTrainerOn compiles the step for a backend, nil being the Go one. frozen are the
 // base's tensors that are on it already; those that the step adds are put there.
-func newTrainer(be compute.Backend, spec StepSpec, base *model.Base, frozen map[string]compute.Buffer) (*Trainer, error) {
+func NewTrainerOn(be compute.Backend, spec StepSpec, base *model.Base, frozen map[string]compute.Buffer) (*Trainer, error) {
 	lay, err := spec.Layout()
 	if err != nil {
 		return nil, err
 	}
-	t := &Trainer{spec: spec, layout: lay}
-	if t.columns, err = task.Columns(lay, spec.Sequence); err != nil {
+	t := &Trainer{Spec: spec, Layout: lay}
+	if t.Columns, err = task.Columns(lay, spec.Sequence); err != nil {
 		return nil, err
 	}
-	if t.prog, err = Compile(be, fmt.Sprintf("step-b%d", spec.Rank), spec.Build); err != nil {
+	if t.Program, err = Compile(be, fmt.Sprintf("step-b%d", spec.Rank), spec.Build); err != nil {
 		return nil, err
 	}
-	t.frozen, err = frozenBuffers(t.prog, base, frozen)
+	t.Frozen, err = frozenBuffers(t.Program, base, frozen)
 	return t, err
 }
 
@@ -79,14 +79,14 @@ func frozenBuffers(p *Program, base *model.Base, loaded map[string]compute.Buffe
 // rank in the layout's order, with fresh optimizer state, and returns what
 // changed and the loss before each step. It checks ctx between steps.
 func (t *Trainer) Train(ctx context.Context, start []float32, batches []trainer.Batch, learningRate float32) (delta, losses []float32, err error) {
-	return t.train(ctx, start, trainer.Batches(batches...), learningRate, func(int, float32, float32) {})
+	return t.TrainEach(ctx, start, trainer.Batches(batches...), learningRate, func(int, float32, float32) {})
 }
 
-// train is Train with batches that are made one at a time, and word of each once it is done:
+// TrainEach is Train with batches that are made one at a time, and word of each once it is done:
 // its loss, and what it had right, else NaN.
-func (t *Trainer) train(ctx context.Context, start []float32, batches iter.Seq2[trainer.Batch, error], learningRate float32,
+func (t *Trainer) TrainEach(ctx context.Context, start []float32, batches iter.Seq2[trainer.Batch, error], learningRate float32,
 	progress func(done int, loss, right float32)) (delta, losses []float32, err error) {
-	if err := t.layout.CheckSlice(start, t.spec.Rank); err != nil {
+	if err := t.Layout.CheckSlice(start, t.Spec.Rank); err != nil {
 		return nil, nil, err
 	}
 	state := map[string]compute.Buffer{}
@@ -96,7 +96,7 @@ func (t *Trainer) train(ctx context.Context, start []float32, batches iter.Seq2[
 		}
 	}()
 	at := 0
-	for _, p := range t.prog.Params {
+	for _, p := range t.Program.Params {
 		if p.Role != State {
 			continue
 		}
@@ -106,7 +106,7 @@ func (t *Trainer) train(ctx context.Context, start []float32, batches iter.Seq2[
 			copy(values, start[at:at+n])
 			at += n
 		}
-		if state[p.Name], err = t.prog.Buffer(p, values); err != nil {
+		if state[p.Name], err = t.Program.Buffer(p, values); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -125,7 +125,7 @@ func (t *Trainer) train(ctx context.Context, start []float32, batches iter.Seq2[
 		progress(len(losses), loss, right)
 	}
 	delta = make([]float32, 0, len(start))
-	for _, span := range t.layout.Spans(t.spec.Rank) {
+	for _, span := range t.Layout.Spans(t.Spec.Rank) {
 		if span.Len == 0 {
 			continue
 		}
@@ -144,13 +144,13 @@ func (t *Trainer) train(ctx context.Context, start []float32, batches iter.Seq2[
 // step runs one step, micro-batch by micro-batch, and replaces the state by its new
 // values.
 func (t *Trainer) step(state map[string]compute.Buffer, batch trainer.Batch, learningRate, count float32) (loss, right float32, err error) {
-	if batch, err = batch.Bound(t.columns, t.spec.Batch); err != nil {
+	if batch, err = batch.Bound(t.Columns, t.Spec.Batch); err != nil {
 		return 0, 0, err
 	}
-	rows := t.spec.rows()
-	for from := 0; from < t.spec.Batch; from += rows {
+	rows := t.Spec.rows()
+	for from := 0; from < t.Spec.Batch; from += rows {
 		last := float32(0)
-		if from+rows == t.spec.Batch {
+		if from+rows == t.Spec.Batch {
 			last = 1
 		}
 		inputs := map[string]any{LearningRateName: []float32{learningRate}, StepName: []float32{count}, LastName: []float32{last}}
@@ -160,7 +160,7 @@ func (t *Trainer) step(state map[string]compute.Buffer, batch trainer.Batch, lea
 				inputs[v.Name] = v.F32
 			}
 		}
-		if loss, right, err = t.prog.Advance(state, t.frozen, inputs); err != nil {
+		if loss, right, err = t.Program.Advance(state, t.Frozen, inputs); err != nil {
 			return 0, 0, err
 		}
 	}

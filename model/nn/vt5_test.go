@@ -140,7 +140,7 @@ func TestVT5GradientsMatchPEFT(t *testing.T) {
 			}
 		}
 		for backend, be := range map[string]compute.Backend{"Go": nil, "compiled": compiler.New()} {
-			tr, err := newTrainer(be, s, g.base, map[string]compute.Buffer{})
+			tr, err := NewTrainerOn(be, s, g.base, map[string]compute.Buffer{})
 			if err != nil {
 				t.Fatal(name, backend, err)
 			}

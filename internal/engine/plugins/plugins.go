@@ -3,7 +3,9 @@
 package plugins
 
 import (
+	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/engine"
+	"github.com/starling-fl/starling/model/nn/hosted"
 	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/xla"
 )
@@ -17,5 +19,12 @@ func openXLA(path string) (engine.Engine, error) {
 	if err != nil {
 		return engine.Engine{}, err
 	}
-	return engine.Engine{Name: e.Name, Backend: e.Backend, Hosted: true, Compile: program.Describe}, nil
+	host := func(parallel, together int) edge.Trainer {
+		h := hosted.New(e.Backend, parallel, program.Read)
+		if together > 1 {
+			return h.Together(together)
+		}
+		return h
+	}
+	return engine.Engine{Name: e.Name, Backend: e.Backend, Host: host, Compile: program.Describe}, nil
 }

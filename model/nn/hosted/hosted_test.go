@@ -1,4 +1,4 @@
-package nn
+package hosted
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/trainer"
 )
 
@@ -24,22 +25,23 @@ type described struct {
 	reads map[string]int // by mu
 }
 
-func (d *described) read(text []byte, b *model.Base) (StepSpec, error) {
+func (d *described) read(text []byte, b *model.Base) (nn.StepSpec, error) {
 	d.mu.Lock()
 	d.reads[string(text)]++
 	d.mu.Unlock()
 	var rank int
 	if _, err := fmt.Sscanf(string(text), "rank %d", &rank); err != nil {
-		return StepSpec{}, err
+		return nn.StepSpec{}, err
 	}
 	s := testSpec(rank)
 	s.Config = b.Config
 	return s, nil
 }
 
+// goBackendOf is GoMLX's Go backend, one operation after the other.
 func goBackendOf(t testing.TB) compute.Backend {
 	t.Helper()
-	be, err := goBackend()
+	be, err := compute.NewWithConfig("go:ops_sequential")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +68,7 @@ func hostedTask(t testing.TB, base *model.Base, id byte, rank int) trainer.Task 
 // does one at a time, and each step is made once.
 func TestHostedSideBySide(t *testing.T) {
 	d := &described{reads: map[string]int{}}
-	h := NewHosted(goBackendOf(t), 3, d.read)
+	h := New(goBackendOf(t), 3, d.read)
 	other, err := model.NewBase(testSpec(1).Config, randomTensors(testSpec(1).Config, 6, 0.3), []byte("{}"), model.F32)
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +80,7 @@ func TestHostedSideBySide(t *testing.T) {
 		wg.Go(func() {
 			task := hostedTask(t, bases[b], byte(b), rank)
 			s := testSpec(rank)
-			one, err := NewTrainer(s, bases[b])
+			one, err := nn.NewTrainer(s, bases[b])
 			if err != nil {
 				t.Error(err)
 				return
@@ -126,7 +128,7 @@ func TestHostedSideBySide(t *testing.T) {
 
 func TestHostedRefuses(t *testing.T) {
 	base := testBase(t, testSpec(1).Config)
-	h := NewHosted(goBackendOf(t), 1, (&described{reads: map[string]int{}}).read)
+	h := New(goBackendOf(t), 1, (&described{reads: map[string]int{}}).read)
 	defer h.Close()
 	for want, change := range map[string]func(*trainer.Task){
 		"expected integer": func(k *trainer.Task) { k.Program = []byte("rank x") },

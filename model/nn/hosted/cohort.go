@@ -1,4 +1,4 @@
-package nn
+package hosted
 
 import (
 	"context"
@@ -10,22 +10,23 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/trainer"
 )
 
-// Cohort is a Hosted whose steps are made for several clients at once: one product over
+// Cohort is a Trainer whose steps are made for several clients at once: one product over
 // the rows of all of them where weights are frozen, one for each where they are
 // trained. It is what accelerators want, which a single client leaves idle.
 type Cohort struct {
-	*Hosted
+	*Trainer
 	clients int
 }
 
 var _ trainer.Cohort = Cohort{}
 
 // Together lets steps be made for so many clients at once, 1..1024.
-func (h *Hosted) Together(clients int) Cohort { return Cohort{h, max(1, min(clients, maxClients))} }
+func (h *Trainer) Together(clients int) Cohort { return Cohort{h, max(1, min(clients, nn.MaxClients))} }
 
 // Together is trainer.Cohort's.
 func (c Cohort) Together() int { return c.clients }
@@ -48,7 +49,7 @@ func (c Cohort) TrainAll(ctx context.Context, tasks []trainer.Task) []trainer.Tr
 		return failed(len(tasks), err)
 	}
 	defer c.put(s)
-	if s.trainer.spec.Clients == 0 {
+	if s.trainer.Spec.Clients == 0 {
 		return c.singly(ctx, tasks)
 	}
 	select {
@@ -58,11 +59,11 @@ func (c Cohort) TrainAll(ctx context.Context, tasks []trainer.Task) []trainer.Tr
 		return failed(len(tasks), ctx.Err())
 	}
 	for _, t := range tasks {
-		if err := s.trainer.fits(t); err != nil {
+		if err := s.fits(t); err != nil {
 			return failed(len(tasks), err)
 		}
 	}
-	deltas, err := s.trainer.trainAll(ctx, tasks)
+	deltas, err := s.trainAll(ctx, tasks)
 	if err != nil {
 		return failed(len(tasks), err)
 	}
@@ -91,8 +92,9 @@ func failed(n int, err error) []trainer.Trained {
 
 // trainAll takes the steps of all tasks at once, at most as many as the step has room
 // for; the first one's stand in the places that are left.
-func (t *Trainer) trainAll(ctx context.Context, tasks []trainer.Task) (deltas [][]float32, err error) {
-	clients := t.spec.Clients
+func (s *step) trainAll(ctx context.Context, tasks []trainer.Task) (deltas [][]float32, err error) {
+	t := s.trainer
+	clients := t.Spec.Clients
 	place := func(c int) int { // the task whose values client c has
 		if c < len(tasks) {
 			return c
@@ -100,7 +102,7 @@ func (t *Trainer) trainAll(ctx context.Context, tasks []trainer.Task) (deltas []
 		return 0
 	}
 	for i := range tasks {
-		if err := t.layout.CheckSlice(tasks[i].Start, t.spec.Rank); err != nil {
+		if err := t.Layout.CheckSlice(tasks[i].Start, t.Spec.Rank); err != nil {
 			return nil, err
 		}
 	}
@@ -111,8 +113,8 @@ func (t *Trainer) trainAll(ctx context.Context, tasks []trainer.Task) (deltas []
 		}
 	}()
 	at := 0
-	for _, p := range t.prog.Params {
-		if p.Role != State {
+	for _, p := range t.Program.Params {
+		if p.Role != nn.State {
 			continue
 		}
 		n := model.Elements(p.Shape) / clients
@@ -123,7 +125,7 @@ func (t *Trainer) trainAll(ctx context.Context, tasks []trainer.Task) (deltas []
 			}
 			at += n
 		}
-		if state[p.Name], err = t.prog.Buffer(p, values); err != nil {
+		if state[p.Name], err = t.Program.Buffer(p, values); err != nil {
 			return nil, err
 		}
 	}
@@ -137,7 +139,7 @@ func (t *Trainer) trainAll(ctx context.Context, tasks []trainer.Task) (deltas []
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		inputs := map[string]any{LearningRateName: []float32{float32(tasks[0].LearningRate)}, StepName: []float32{float32(step + 1)}}
+		inputs := map[string]any{nn.LearningRateName: []float32{float32(tasks[0].LearningRate)}, nn.StepName: []float32{float32(step + 1)}}
 		batches := make([]trainer.Batch, len(tasks))
 		for i := range tasks {
 			b, err, more := next[i]()
@@ -145,13 +147,13 @@ func (t *Trainer) trainAll(ctx context.Context, tasks []trainer.Task) (deltas []
 				return nil, err
 			}
 			if !more {
-				return nil, fmt.Errorf("nn: %d batches for %d steps", step, tasks[i].Steps)
+				return nil, fmt.Errorf("hosted: %d batches for %d steps", step, tasks[i].Steps)
 			}
-			if batches[i], err = b.Bound(t.columns, t.spec.Batch); err != nil {
+			if batches[i], err = b.Bound(t.Columns, t.Spec.Batch); err != nil {
 				return nil, err
 			}
 		}
-		for i, column := range t.columns {
+		for i, column := range t.Columns {
 			var i32 []int32
 			var f32 []float32
 			for c := range clients {
@@ -163,7 +165,7 @@ func (t *Trainer) trainAll(ctx context.Context, tasks []trainer.Task) (deltas []
 				inputs[column.Name] = f32
 			}
 		}
-		if _, _, err := t.prog.Advance(state, t.frozen, inputs); err != nil {
+		if _, _, err := t.Program.Advance(state, t.Frozen, inputs); err != nil {
 			return nil, err
 		}
 		for _, task := range tasks {
@@ -173,11 +175,11 @@ func (t *Trainer) trainAll(ctx context.Context, tasks []trainer.Task) (deltas []
 		}
 	}
 	deltas = make([][]float32, len(tasks))
-	for _, span := range t.layout.Spans(t.spec.Rank) {
+	for _, span := range t.Layout.Spans(t.Spec.Rank) {
 		if span.Len == 0 {
 			continue
 		}
-		v, err := Floats(state[span.Name], clients*span.Len)
+		v, err := nn.Floats(state[span.Name], clients*span.Len)
 		if err != nil {
 			return nil, err
 		}

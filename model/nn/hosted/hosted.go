@@ -1,4 +1,6 @@
-package nn
+// Package hosted trains on a GoMLX backend of this host, such as XLA's: the graphs of the compiled
+// programs, in simulations that no sandbox has to hold. No device links it.
+package hosted
 
 import (
 	"context"
@@ -11,47 +13,48 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/trainer"
 )
 
-// Hosted trains on a GoMLX backend of this host, such as XLA: the graphs of the
+// Trainer trains on a GoMLX backend of this host, such as XLA: the graphs of the
 // compiled programs, in a simulation that nobody's sandbox has to hold. In place of
 // a program a task carries the description of its step. Steps are compiled once for
 // each rank, which may take seconds, and share the base's weights on the backend.
-type Hosted struct {
+type Trainer struct {
 	backend compute.Backend
-	read    func(description []byte, base *model.Base) (StepSpec, error)
+	read    func(description []byte, base *model.Base) (nn.StepSpec, error)
 	slots   chan struct{}
 
 	mu      sync.Mutex
 	weights map[[32]byte]map[string]compute.Buffer // by base; by mu
-	steps   []*hostedStep                          // by mu; most recently used last
+	steps   []*step                                // by mu; most recently used last
 }
 
 // keptSteps bounds the compiled steps that wait for another round of their rank.
 const keptSteps = 64
 
-// hostedStep is a step that is compiled, or being compiled.
-type hostedStep struct {
+// step is one that is compiled, or being compiled.
+type step struct {
 	base [32]byte      // whose weights it has
 	sum  [32]byte      // of its description
 	made chan struct{} // closed once trainer or err is there
-	used int           // trainings that hold it; by Hosted.mu
+	used int           // trainings that hold it; by Trainer.mu
 
-	trainer *Trainer
+	trainer *nn.Trainer
 	err     error
 }
 
-var _ trainer.Trainer = (*Hosted)(nil)
+var _ trainer.Trainer = (*Trainer)(nil)
 
-// NewHosted lets at most parallel trainings run at once; the others wait. read
+// New lets at most parallel trainings run at once; the others wait. read
 // makes a step of a task's description, over the base.
-func NewHosted(be compute.Backend, parallel int, read func(description []byte, base *model.Base) (StepSpec, error)) *Hosted {
-	return &Hosted{backend: be, read: read, slots: make(chan struct{}, max(1, parallel)), weights: map[[32]byte]map[string]compute.Buffer{}}
+func New(be compute.Backend, parallel int, read func(description []byte, base *model.Base) (nn.StepSpec, error)) *Trainer {
+	return &Trainer{backend: be, read: read, slots: make(chan struct{}, max(1, parallel)), weights: map[[32]byte]map[string]compute.Buffer{}}
 }
 
 // Train is trainer.Trainer's. It bounds no work: the step is this program's own.
-func (h *Hosted) Train(ctx context.Context, t trainer.Task) ([]float32, error) {
+func (h *Trainer) Train(ctx context.Context, t trainer.Task) ([]float32, error) {
 	select {
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
@@ -66,15 +69,15 @@ func (h *Hosted) Train(ctx context.Context, t trainer.Task) ([]float32, error) {
 		return nil, err
 	}
 	defer h.put(s)
-	if err := s.trainer.fits(t); err != nil {
+	if err := s.fits(t); err != nil {
 		return nil, err
 	}
-	delta, losses, err := s.trainer.train(ctx, t.Start, t.Batches, float32(t.LearningRate), t.Did)
+	delta, losses, err := s.trainer.TrainEach(ctx, t.Start, t.Batches, float32(t.LearningRate), t.Did)
 	if err != nil {
 		return nil, err
 	}
 	if len(losses) != t.Steps {
-		return nil, fmt.Errorf("nn: %d batches for %d steps", len(losses), t.Steps)
+		return nil, fmt.Errorf("hosted: %d batches for %d steps", len(losses), t.Steps)
 	}
 	if err := finite(delta); err != nil {
 		return nil, err
@@ -93,14 +96,14 @@ func finite(delta []float32) error {
 }
 
 // fits refuses a task that the step was not described for.
-func (t *Trainer) fits(task trainer.Task) error {
-	s := t.spec
-	if s.Rank != task.Rank || s.Batch != task.Batch || s.Sequence != task.Sequence || s.Optimizer != task.Optimizer ||
-		!slices.EqualFunc(t.layout.Entries(), task.Layout.Entries(), func(a, b model.Entry) bool {
+func (s *step) fits(task trainer.Task) error {
+	is, lay := s.trainer.Spec, s.trainer.Layout
+	if is.Rank != task.Rank || is.Batch != task.Batch || is.Sequence != task.Sequence || is.Optimizer != task.Optimizer ||
+		!slices.EqualFunc(lay.Entries(), task.Layout.Entries(), func(a, b model.Entry) bool {
 			return a.Name == b.Name && slices.Equal(a.Shape, b.Shape)
 		}) {
-		return fmt.Errorf("nn: the task is %s at rank %d of %d x %d, its step %s at rank %d of %d x %d, over one layout or two",
-			task.Optimizer, task.Rank, task.Batch, task.Sequence, s.Optimizer, s.Rank, s.Batch, s.Sequence)
+		return fmt.Errorf("hosted: the task is %s at rank %d of %d x %d, its step %s at rank %d of %d x %d, over one layout or two",
+			task.Optimizer, task.Rank, task.Batch, task.Sequence, is.Optimizer, is.Rank, is.Batch, is.Sequence)
 	}
 	return nil
 }
@@ -108,12 +111,12 @@ func (t *Trainer) fits(task trainer.Task) error {
 // take returns the task's step, for so many clients at once (0: one, without an axis of
 // them), and holds it; concurrent tasks of one kind wait for
 // the one that compiles.
-func (h *Hosted) take(ctx context.Context, t trainer.Task, clients int) (*hostedStep, error) {
+func (h *Trainer) take(ctx context.Context, t trainer.Task, clients int) (*step, error) {
 	sum := stepSum(t.Program, clients)
 	h.mu.Lock()
-	i := slices.IndexFunc(h.steps, func(s *hostedStep) bool { return s.sum == sum && s.base == t.BaseSHA256 })
+	i := slices.IndexFunc(h.steps, func(s *step) bool { return s.sum == sum && s.base == t.BaseSHA256 })
 	if i < 0 {
-		s := &hostedStep{base: t.BaseSHA256, sum: sum, made: make(chan struct{}), used: 1}
+		s := &step{base: t.BaseSHA256, sum: sum, made: make(chan struct{}), used: 1}
 		err := h.forget(keptSteps-1, t.BaseSHA256)
 		h.steps = append(h.steps, s)
 		h.mu.Unlock()
@@ -142,7 +145,7 @@ func (h *Hosted) take(ctx context.Context, t trainer.Task, clients int) (*hosted
 }
 
 // held is a step that is made, or why it could not be.
-func (h *Hosted) held(s *hostedStep) (*hostedStep, error) {
+func (h *Trainer) held(s *step) (*step, error) {
 	if s.err != nil {
 		h.put(s)
 		return nil, s.err
@@ -152,7 +155,7 @@ func (h *Hosted) held(s *hostedStep) (*hostedStep, error) {
 
 // compile makes the task's step. It has mu: one step at a time puts the base's
 // weights on the backend, so that none is there twice.
-func (h *Hosted) compile(ctx context.Context, t trainer.Task, clients int) (*Trainer, error) {
+func (h *Trainer) compile(ctx context.Context, t trainer.Task, clients int) (*nn.Trainer, error) {
 	base, err := t.Base(ctx)
 	if err != nil {
 		return nil, err
@@ -165,7 +168,7 @@ func (h *Hosted) compile(ctx context.Context, t trainer.Task, clients int) (*Tra
 	if err != nil {
 		return nil, err
 	}
-	if clients > 0 && spec.together(lay) {
+	if clients > 0 && spec.Together(lay) {
 		spec.Clients = clients
 	}
 	h.mu.Lock()
@@ -175,11 +178,11 @@ func (h *Hosted) compile(ctx context.Context, t trainer.Task, clients int) (*Tra
 		w = map[string]compute.Buffer{}
 		h.weights[t.BaseSHA256] = w
 	}
-	return newTrainer(h.backend, spec, base, w)
+	return nn.NewTrainerOn(h.backend, spec, base, w)
 }
 
 // put lets go of a step; one that could not be made is forgotten.
-func (h *Hosted) put(s *hostedStep) {
+func (h *Trainer) put(s *step) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s.used--
@@ -189,14 +192,14 @@ func (h *Hosted) put(s *hostedStep) {
 		return
 	}
 	if s.err != nil {
-		h.steps = slices.DeleteFunc(h.steps, func(x *hostedStep) bool { return x == s })
+		h.steps = slices.DeleteFunc(h.steps, func(x *step) bool { return x == s })
 	}
 }
 
 // forget frees steps that nobody holds: all of other bases, with their weights, and
 // of this base the least recently used until keep are left. It is called with mu
 // held.
-func (h *Hosted) forget(keep int, base [32]byte) error {
+func (h *Trainer) forget(keep int, base [32]byte) error {
 	excess := -keep
 	for _, s := range h.steps {
 		if s.base == base {
@@ -204,7 +207,7 @@ func (h *Hosted) forget(keep int, base [32]byte) error {
 		}
 	}
 	bases := map[[32]byte]bool{base: true}
-	h.steps = slices.DeleteFunc(h.steps, func(s *hostedStep) bool {
+	h.steps = slices.DeleteFunc(h.steps, func(s *step) bool {
 		if s.used > 0 || s.base == base && excess <= 0 {
 			bases[s.base] = true
 			return false
@@ -213,7 +216,7 @@ func (h *Hosted) forget(keep int, base [32]byte) error {
 			excess--
 		}
 		if s.trainer != nil {
-			s.trainer.prog.graph.Finalize()
+			s.trainer.Program.Close()
 		}
 		return true
 	})
@@ -231,7 +234,7 @@ func (h *Hosted) forget(keep int, base [32]byte) error {
 }
 
 // Close frees what is on the backend, which stays open. No training may be running.
-func (h *Hosted) Close() error {
+func (h *Trainer) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.forget(0, [32]byte{})

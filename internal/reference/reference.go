@@ -1,34 +1,37 @@
-package nn
+// Package reference trains on GoMLX's Go backend, for tests to hold the compiled programs to; they
+// link it by importing github.com/gomlx/compute/gobackend.
+package reference
 
 import (
 	"context"
 	"fmt"
 	"sync"
 
+	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/trainer"
 )
 
-// Reference trains on GoMLX's Go backend: the same graphs as the compiled
+// Trainer trains on GoMLX's Go backend: the same graphs as the compiled
 // programs, run by somebody else's code. It keeps the last step it compiled.
-type Reference struct {
+type Trainer struct {
 	mu   sync.Mutex
-	kept referenceKey
-	step *Trainer // by mu
+	kept key
+	step *nn.Trainer // by mu
 }
 
-var _ trainer.Trainer = (*Reference)(nil)
+var _ trainer.Trainer = (*Trainer)(nil)
 
-// referenceKey is what a compiled step with its weights depends on.
-type referenceKey struct {
+// key is what a compiled step with its weights depends on.
+type key struct {
 	base [32]byte
-	spec StepSpec
+	spec nn.StepSpec
 }
 
-// NewReference returns a trainer for any task.
-func NewReference() *Reference { return new(Reference) }
+// New returns a trainer for any task.
+func New() *Trainer { return new(Trainer) }
 
 // Train is trainer.Trainer's. It does not look at the task's program.
-func (r *Reference) Train(ctx context.Context, t trainer.Task) ([]float32, error) {
+func (r *Trainer) Train(ctx context.Context, t trainer.Task) ([]float32, error) {
 	step, err := r.compile(ctx, t)
 	if err != nil {
 		return nil, err
@@ -40,30 +43,30 @@ func (r *Reference) Train(ctx context.Context, t trainer.Task) ([]float32, error
 		}
 		batches = append(batches, b.Clone())
 	}
-	delta, _, err := step.train(ctx, t.Start, trainer.Batches(batches...), float32(t.LearningRate), t.Did)
+	delta, _, err := step.TrainEach(ctx, t.Start, trainer.Batches(batches...), float32(t.LearningRate), t.Did)
 	if err != nil {
 		return nil, err
 	}
 	for i, v := range delta {
 		if v-v != 0 {
-			return nil, fmt.Errorf("nn: value %d of the update is %v: training diverged", i, v)
+			return nil, fmt.Errorf("reference: value %d of the update is %v: training diverged", i, v)
 		}
 	}
 	return delta, nil
 }
 
 // compile yields the step for a task; concurrent tasks of one kind wait for it.
-func (r *Reference) compile(ctx context.Context, t trainer.Task) (*Trainer, error) {
-	spec := StepSpec{
+func (r *Trainer) compile(ctx context.Context, t trainer.Task) (*nn.Trainer, error) {
+	spec := nn.StepSpec{
 		Config: t.Layout.Config, Method: t.Layout.Method, Classes: t.Layout.Classes, Rank: t.Rank,
 		Sequence: t.Sequence, Spec: t.Spec,
 	}
 	// What differs by round or unit, or is an input, is not in a step.
-	spec.Steps, spec.Epochs, spec.LearningRate, spec.HeadLearningRate = 0, 0, 1, spec.headRate()
-	key := referenceKey{t.BaseSHA256, spec}
+	spec.Steps, spec.Epochs, spec.LearningRate, spec.HeadLearningRate = 0, 0, 1, spec.HeadRate()
+	k := key{t.BaseSHA256, spec}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.step != nil && r.kept == key {
+	if r.step != nil && r.kept == k {
 		return r.step, nil
 	}
 	base, err := t.Base(ctx)
@@ -72,18 +75,18 @@ func (r *Reference) compile(ctx context.Context, t trainer.Task) (*Trainer, erro
 	}
 	// A device's base is its blob: the weights are decoded as they are needed, and
 	// the step has its own copy.
-	step, err := NewTrainer(key.spec, base)
+	step, err := nn.NewTrainer(k.spec, base)
 	if err != nil {
 		return nil, err
 	}
-	r.kept, r.step = key, step
+	r.kept, r.step = k, step
 	return step, nil
 }
 
 // Close lets go of the weights.
-func (r *Reference) Close() error {
+func (r *Trainer) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.kept, r.step = referenceKey{}, nil
+	r.kept, r.step = key{}, nil
 	return nil
 }

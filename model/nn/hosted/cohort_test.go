@@ -1,4 +1,4 @@
-package nn
+package hosted
 
 import (
 	"fmt"
@@ -7,32 +7,33 @@ import (
 
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/trainer"
 )
 
 // Clients whose steps are taken at once come to what each comes to alone, whatever is
 // trained; fewer than there is room for too.
 func TestCohortIsItsClients(t *testing.T) {
-	for name, change := range map[string]func(*StepSpec){
-		"lora": func(*StepSpec) {},
-		"adamw": func(s *StepSpec) {
+	for name, change := range map[string]func(*nn.StepSpec){
+		"lora": func(*nn.StepSpec) {},
+		"adamw": func(s *nn.StepSpec) {
 			s.Spec = training.Spec{Batch: s.Batch, Optimizer: training.AdamW, WeightDecay: 0.01, LearningRate: 2, HeadLearningRate: 1}
 		},
-		"shampoo": func(s *StepSpec) {
+		"shampoo": func(s *nn.StepSpec) {
 			s.Optimizer, s.StatisticsEvery, s.RootsEvery = training.Shampoo, 1, 2
 		},
-		"momentum":   func(s *StepSpec) { s.Optimizer = training.Momentum },
-		"every map":  func(s *StepSpec) { s.Method.Targets, s.Method.Also = "query,output.dense", "LayerNorm" },
-		"head":       func(s *StepSpec) { s.Method, s.Rank = model.Method{RMax: 1, Alpha: 1, Kind: model.MethodHead}, 0 },
-		"bitfit":     func(s *StepSpec) { s.Method, s.Rank = model.Method{RMax: 1, Alpha: 1, Kind: model.MethodBitFit}, 0 },
-		"full":       func(s *StepSpec) { s.Method, s.Rank = model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull}, 0 },    // one by one
-		"bottleneck": func(s *StepSpec) { s.Method, s.Rank = model.Method{RMax: 1, Alpha: 1, Kind: model.MethodAdapter}, 0 }, // one by one
+		"momentum":   func(s *nn.StepSpec) { s.Optimizer = training.Momentum },
+		"every map":  func(s *nn.StepSpec) { s.Method.Targets, s.Method.Also = "query,output.dense", "LayerNorm" },
+		"head":       func(s *nn.StepSpec) { s.Method, s.Rank = model.Method{RMax: 1, Alpha: 1, Kind: model.MethodHead}, 0 },
+		"bitfit":     func(s *nn.StepSpec) { s.Method, s.Rank = model.Method{RMax: 1, Alpha: 1, Kind: model.MethodBitFit}, 0 },
+		"full":       func(s *nn.StepSpec) { s.Method, s.Rank = model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull}, 0 },    // one by one
+		"bottleneck": func(s *nn.StepSpec) { s.Method, s.Rank = model.Method{RMax: 1, Alpha: 1, Kind: model.MethodAdapter}, 0 }, // one by one
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := testSpec(2)
 			change(&s)
 			base := testBase(t, s.Config)
-			h := NewHosted(goBackendOf(t), 1, func([]byte, *model.Base) (StepSpec, error) { return s, nil })
+			h := New(goBackendOf(t), 1, func([]byte, *model.Base) (nn.StepSpec, error) { return s, nil })
 			lay, err := s.Layout()
 			if err != nil {
 				t.Fatal(err)
@@ -63,7 +64,7 @@ func TestCohortIsItsClients(t *testing.T) {
 			}
 			made := 0
 			for _, step := range h.steps {
-				if step.trainer.spec.Clients > 0 {
+				if step.trainer.Spec.Clients > 0 {
 					made++
 				}
 			}
@@ -80,7 +81,7 @@ func TestCohortIsItsClients(t *testing.T) {
 // One client's broken data is its own trouble.
 func TestCohortFailsByClient(t *testing.T) {
 	s := testSpec(2)
-	h := NewHosted(goBackendOf(t), 1, func([]byte, *model.Base) (StepSpec, error) { return s, nil })
+	h := New(goBackendOf(t), 1, func([]byte, *model.Base) (nn.StepSpec, error) { return s, nil })
 	defer h.Close()
 	base := testBase(t, s.Config)
 	tasks := []trainer.Task{hostedTask(t, base, 1, 2), hostedTask(t, base, 1, 2), hostedTask(t, base, 1, 2)}
