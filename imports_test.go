@@ -57,7 +57,8 @@ coordinator/shelf: coordinator coordinator/bucket coordinator/store internal/dur
 coordinator/signin: coordinator/store
 coordinator/spans:
 coordinator/store: dp log
-dataset: internal/named audio
+dataset: internal/named internal/seeded audio
+dataset/calls: dataset internal/seeded
 dp: internal/uniform
 edge: internal/named dataset dp internal/contract internal/durable internal/uniform internal/wire job/training log model model/known
     nf4 quant secagg task trainer wasm
@@ -87,7 +88,7 @@ internal/engine: edge internal/command job program wasm wasm/compiler
 internal/engine/plugins: edge internal/engine model/nn/hosted program xla
 internal/evaluation: dataset evaluate evaluate/answer internal/command internal/engine internal/predict internal/terminal model task
 internal/exposure: internal/named audit/membership audit/memorization dataset evaluate evaluate/answer internal/engine internal/terminal model task
-internal/fleetdata: internal/named dataset internal/command
+internal/fleetdata: internal/named dataset dataset/calls internal/command
 internal/inspection: internal/named wasm
 internal/jinja:
 internal/l2:
@@ -99,6 +100,7 @@ internal/predict: audio dataset evaluate/answer internal/command internal/engine
 internal/generation: model model/nn task
 internal/progress: coordinator/monitor evaluate/metric internal/terminal job
 internal/qrcode:
+internal/seeded:
 internal/spent: coordinator/store dp internal/command
 internal/named:
 internal/nearest:
@@ -132,17 +134,18 @@ lab/federation: internal/named dataset
 lab/gateways: coordinator/natsaccess coordinator/relay coordinator/store lab/natsserver
 lab/cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins lab/internal/commands lab/internal/plots lab/natsserver
 lab/image/...: lab/image
-lab/internal/commands: internal/named audit/membership dataset dp edge evaluate internal/command internal/durable internal/engine
+lab/internal/commands: internal/named audit/membership dataset dataset/calls dp edge evaluate internal/command internal/durable internal/engine
     internal/engine/plugins internal/exposure internal/fleetdata internal/progress internal/strict internal/terminal internal/wire
-    job lab/bandwidth lab/federation lab/pretraining lab/report lab/sweep lab/voices model quant simulate lab/loadtest lab/queue task
+    job lab/bandwidth lab/federation lab/internal/paintings lab/pretraining lab/report lab/sweep lab/voices model quant simulate lab/loadtest lab/queue task
     tokenizer tokenizer/unigram wasm
+lab/internal/paintings: dataset internal/seeded
 lab/internal/resident:
 lab/internal/plots: audit internal/curve internal/palette lab/canvas
 lab/report: audit/membership audit/memorization internal/palette internal/durable internal/strict quant simulate lab/canvas lab/sweep
 lab/natsserver: coordinator/natsaccess
 lab/queue: audio dataset edge coordinator/natsaccess lab/natsserver model quant simulate wasm
 lab/loadtest: internal/contract internal/wire log quant secagg
-lab/pretraining: job/training model model/nn task tokenizer
+lab/pretraining: dataset internal/seeded job/training model model/nn task tokenizer
 lab/readers:
 lab/sweep: internal/named coordinator dataset dp edge internal/durable internal/nearest internal/strict job model quant simulate task
 lab/voices: audio

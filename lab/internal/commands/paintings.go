@@ -10,6 +10,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/lab/internal/paintings"
 )
 
 type paintingsReport struct {
@@ -19,7 +20,7 @@ type paintingsReport struct {
 }
 
 func newPaintingsCmd(a *command.App) *cobra.Command {
-	c := dataset.PaintingsConfig{Seed: 1, Split: "train", Artists: 23, Each: 100, Side: 32}
+	c := paintings.Config{Seed: 1, Split: "train", Artists: 23, Each: 100, Side: 32}
 	var out string
 	cmd := &cobra.Command{
 		Use:   "paintings --out DIR",
@@ -34,7 +35,7 @@ own, which its paintings vary. Another --split has other paintings by the same a
 			if out == "" {
 				return command.Usagef("--out is required: the folder to write to")
 			}
-			set, err := dataset.Paintings(c)
+			set, err := paintings.Generate(c)
 			if err != nil {
 				return command.Usage(err)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/dataset/calls"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine/plugins"
 	"github.com/starling-fl/starling/internal/named"
@@ -61,7 +62,7 @@ func newPretrainCmd(a *command.App) *cobra.Command {
 		choice    = plugins.Flags()
 		kind      string
 		documents = defaultDocuments()
-		calls     = defaultCalls()
+		ofCalls   = defaultCalls()
 		heard     = defaultHeard()
 		spec      = pretraining.DefaultEncoder(model.BERT(vocab, hidden, layers, heads, seq))
 	)
@@ -114,7 +115,7 @@ is thrown away.`,
 			}
 			text, fileErr := corpusText(corpus)
 			if generated {
-				text = dataset.PublicCorpus(generatedSeed, generatedLines)
+				text = pretraining.PublicCorpus(generatedSeed, generatedLines)
 			}
 			spec.Config = model.BERT(vocab, hidden, layers, heads, seq)
 			spec.Sequence = seq
@@ -142,12 +143,12 @@ is thrown away.`,
 				r.Steps = documents.Steps
 				base, err = makeDocumentBase(cmd.Context(), documents, trainProgress(a.Stderr, documents.Steps, &r))
 			case "llama":
-				if err := calls.take(cmd.Flags(), spec, hidden, layers, heads, vocab, seq); err != nil {
+				if err := ofCalls.take(cmd.Flags(), spec, hidden, layers, heads, vocab, seq); err != nil {
 					return command.Usage(err)
 				}
-				calls.format, calls.Backend, calls.StatePath = model.Format(format), e.Backend, spec.StatePath
-				r.Steps = calls.Steps
-				base, err = makeCallsBase(cmd.Context(), calls, trainProgress(a.Stderr, calls.Steps, &r))
+				ofCalls.format, ofCalls.Backend, ofCalls.StatePath = model.Format(format), e.Backend, spec.StatePath
+				r.Steps = ofCalls.Steps
+				base, err = makeCallsBase(cmd.Context(), ofCalls, trainProgress(a.Stderr, ofCalls.Steps, &r))
 			case "hubert":
 				if err := heard.take(cmd.Flags(), spec, hidden, layers, heads, vocab, seq); err != nil {
 					return command.Usage(err)
@@ -193,7 +194,7 @@ is thrown away.`,
 			}
 			r.SHA256, r.Seconds = hex.EncodeToString(sum[:]), time.Since(began).Seconds()
 			if generated {
-				r.Generator = map[string]string{"bert": dataset.GeneratorVersion, "t5": documents.Source, "llama": dataset.CallsVersion}[kind]
+				r.Generator = map[string]string{"bert": dataset.GeneratorVersion, "t5": documents.Source, "llama": calls.Version}[kind]
 				if err := os.WriteFile(filepath.Join(out, "GENERATOR"), []byte(r.Generator+"\n"), 0o644); err != nil {
 					return err
 				}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/dataset/calls"
 	"github.com/starling-fl/starling/lab/pretraining"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
@@ -34,7 +35,7 @@ type callsSpec struct {
 
 // defaultCalls is what `starling demo --task causal` starts from.
 func defaultCalls() callsSpec {
-	return callsSpec{pretraining.WriterSpec{Batch: 24, Sequence: 40, Steps: 4000, LearningRate: 2e-3, Seed: 1, Source: dataset.CallsVersion}, 192, 6, 6, 2048, model.NF4}
+	return callsSpec{pretraining.WriterSpec{Batch: 24, Sequence: 40, Steps: 4000, LearningRate: 2e-3, Seed: 1, Source: calls.Version}, 192, 6, 6, 2048, model.NF4}
 }
 
 // take sets what the flags of all architectures have been given; the others stay as this
@@ -122,10 +123,10 @@ func makeCallsBase(ctx context.Context, s callsSpec, progress pretraining.Progre
 // callsText is an endless sequence of commands with their calls, and of lines of prose.
 func callsText(seed uint64) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		prose, stop := iter.Pull(dataset.PublicCorpus(seed, math.MaxInt))
+		prose, stop := iter.Pull(pretraining.PublicCorpus(seed, math.MaxInt))
 		defer stop()
 		n := 0
-		for e := range dataset.PublicCalls(seed) {
+		for e := range calls.Public(seed) {
 			if n++; n%proseEvery == 0 {
 				if line, _ := prose(); !yield(line) {
 					return

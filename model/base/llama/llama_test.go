@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/dataset/calls"
 	"github.com/starling-fl/starling/tokenizer"
 )
 
@@ -29,8 +29,8 @@ func TestCommandsAreWhatWasMade(t *testing.T) {
 	if got := fmt.Sprintf("%x", sha256.Sum256(blob)); got != commandsSHA256 || len(blob) > maxBytes {
 		t.Errorf("the base has %d bytes and the SHA-256 %s, want %s", len(blob), got, commandsSHA256)
 	}
-	if got := strings.TrimSpace(Generator); got != dataset.CallsVersion {
-		t.Errorf("the base was trained on %s, the generator is now %s: run make commands", got, dataset.CallsVersion)
+	if got := strings.TrimSpace(Generator); got != calls.Version {
+		t.Errorf("the base was trained on %s, the generator is now %s: run make commands", got, calls.Version)
 	}
 	values := 0
 	for _, x := range b.Config.BaseTensors() {

@@ -1,9 +1,12 @@
-package dataset
+package pretraining
 
 import (
 	"iter"
 	"math/rand/v2"
 	"strings"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/seeded"
 )
 
 // PublicCorpus yields documents to pretrain a base on: lines of invoices of
@@ -11,9 +14,9 @@ import (
 // from a private provider or from a data set; all of it follows from the seed.
 func PublicCorpus(seed uint64, lines int) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		nextInvoice, stop := iter.Pull(publicInvoices(seed))
+		nextInvoice, stop := iter.Pull(dataset.PublicInvoices(seed))
 		defer stop()
-		rng := source(seed, 0x17)
+		rng := seeded.Source(seed, 0x17)
 		for i := range lines {
 			var line string
 			// Prose has the larger vocabulary, so it gets two lines of three.
@@ -36,7 +39,7 @@ func article(rng *rand.Rand) string {
 	name := companyName(rng)
 	var b strings.Builder
 	if rng.IntN(2) == 0 { // a headline
-		b.WriteString(name + " " + pick(rng, main.verbs) + " " + pick(rng, main.nouns) + " ")
+		b.WriteString(name + " " + seeded.Pick(rng, main.verbs) + " " + seeded.Pick(rng, main.nouns) + " ")
 	}
 	for range 3 + rng.IntN(5) {
 		t := main
@@ -57,13 +60,13 @@ func companyName(rng *rand.Rand) string {
 	var first string
 	switch rng.IntN(3) {
 	case 0:
-		first = properName(rng.Uint64N(1 << 40))
+		first = seeded.ProperName(rng.Uint64N(1 << 40))
 	case 1:
-		first = pick(rng, places)
+		first = seeded.Pick(rng, places)
 	default:
-		first = pick(rng, companyEnds)
+		first = seeded.Pick(rng, companyEnds)
 	}
-	return first + " " + pick(rng, companyEnds) + " " + pick(rng, []string{"inc", "corp", "co", "ltd", "plc", "group"})
+	return first + " " + seeded.Pick(rng, companyEnds) + " " + seeded.Pick(rng, []string{"inc", "corp", "co", "ltd", "plc", "group"})
 }
 
 // sentences are patterns of parts of speech; expand turns each part into a
@@ -94,37 +97,37 @@ func expand(rng *rand.Rand, part string, t *topic, name string) string {
 		}
 		return name
 	case "NOUN":
-		return pick(rng, t.nouns)
+		return seeded.Pick(rng, t.nouns)
 	case "VERB":
-		return pick(rng, t.verbs)
+		return seeded.Pick(rng, t.verbs)
 	case "ADJ":
-		return pick(rng, t.adjectives)
+		return seeded.Pick(rng, t.adjectives)
 	case "MEAS":
-		return pick(rng, t.measures)
+		return seeded.Pick(rng, t.measures)
 	case "NUM":
 		return number(rng)
 	case "ART":
-		return pick(rng, articles)
+		return seeded.Pick(rng, articles)
 	case "PREP":
-		return pick(rng, preposition)
+		return seeded.Pick(rng, preposition)
 	case "ADV":
-		return pick(rng, adverbs)
+		return seeded.Pick(rng, adverbs)
 	case "SAYER":
-		return pick(rng, sayers)
+		return seeded.Pick(rng, sayers)
 	case "SAYING":
-		return pick(rng, saying)
+		return seeded.Pick(rng, saying)
 	case "CONN":
-		return pick(rng, connectors)
+		return seeded.Pick(rng, connectors)
 	case "AUX":
-		return pick(rng, auxiliaries)
+		return seeded.Pick(rng, auxiliaries)
 	case "LINK":
-		return pick(rng, linkers)
+		return seeded.Pick(rng, linkers)
 	case "PLAIN":
-		return pick(rng, verbsPlain)
+		return seeded.Pick(rng, verbsPlain)
 	case "PLACE":
-		return pick(rng, places)
+		return seeded.Pick(rng, places)
 	case "CAL":
-		return pick(rng, calendar)
+		return seeded.Pick(rng, calendar)
 	default:
 		return part
 	}
@@ -134,7 +137,7 @@ func expand(rng *rand.Rand, part string, t *topic, name string) string {
 func number(rng *rand.Rand) string {
 	switch rng.IntN(4) {
 	case 0:
-		return pick(rng, linkers[20:40])
+		return seeded.Pick(rng, linkers[20:40])
 	case 1:
 		return "some"
 	case 2:

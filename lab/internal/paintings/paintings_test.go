@@ -1,25 +1,27 @@
-package dataset
+package paintings
 
 import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/starling-fl/starling/dataset"
 )
 
 // Paintings follow from the seed; a split has others by the same artists, who can be told
 // apart by their colours, though not every time.
 func TestPaintings(t *testing.T) {
-	c := PaintingsConfig{Seed: 3, Split: "train", Artists: 23, Each: 6, Minor: 2, Side: 24}
-	train, err := Paintings(c)
+	c := Config{Seed: 3, Split: "train", Artists: 23, Each: 6, Minor: 2, Side: 24}
+	train, err := Generate(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Paintings(c)
+	again, err := Generate(c)
 	if err != nil || !slices.Equal(train.Examples[7].Image.Pixels, again.Examples[7].Image.Pixels) {
 		t.Errorf("the same seed, another painting: %v", err)
 	}
 	c.Split = "test"
-	test, err := Paintings(c)
+	test, err := Generate(c)
 	if err != nil || slices.Equal(train.Examples[0].Image.Pixels, test.Examples[0].Image.Pixels) {
 		t.Errorf("the other split has the same painting: %v", err)
 	}
@@ -48,16 +50,16 @@ func TestPaintings(t *testing.T) {
 	if share := float64(right) / float64(len(test.Examples)); share < 0.25 || share > 0.97 {
 		t.Errorf("the nearest painting by its colours has the same artist in %.0f %%", 100*share)
 	}
-	for _, bad := range []PaintingsConfig{{Artists: 1, Each: 9, Side: 32}, {Artists: 2, Each: 1, Side: 32}, {Artists: 2, Each: 9, Side: 4}, {Artists: 2, Minor: 5000, Each: 9, Side: 32}} {
-		if _, err := Paintings(bad); err == nil {
+	for _, bad := range []Config{{Artists: 1, Each: 9, Side: 32}, {Artists: 2, Each: 1, Side: 32}, {Artists: 2, Each: 9, Side: 4}, {Artists: 2, Minor: 5000, Each: 9, Side: 32}} {
+		if _, err := Generate(bad); err == nil {
 			t.Errorf("%+v was painted", bad)
 		}
 	}
 }
 
 // apart is how far two paintings' mean colours and their spreads are.
-func apart(a, b *Image) (d float64) {
-	features := func(m *Image) (f []float64) {
+func apart(a, b *dataset.Image) (d float64) {
+	features := func(m *dataset.Image) (f []float64) {
 		n := m.Width * m.Height
 		for c := range 3 {
 			sum, sq := 0.0, 0.0

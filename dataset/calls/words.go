@@ -1,4 +1,4 @@
-package dataset
+package calls
 
 // wording is how a thing or a deed is called: by everybody, and by some people at home. The
 // base reads the first words alone.

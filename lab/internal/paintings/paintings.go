@@ -1,4 +1,5 @@
-package dataset
+// Package paintings generates paintings of artists, labelled, as WikiArt has them.
+package paintings
 
 import (
 	"encoding/binary"
@@ -7,10 +8,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"strconv"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/seeded"
 )
 
-// PaintingsConfig is what a set of generated paintings is made from.
-type PaintingsConfig struct {
+// Config is what a set of generated paintings is made from.
+type Config struct {
 	Seed    uint64
 	Split   string // another split has other paintings by the same artists
 	Artists int    // each with at least Each paintings
@@ -29,7 +33,7 @@ const (
 )
 
 // check names the first setting that is out of range.
-func (c PaintingsConfig) check() error {
+func (c Config) check() error {
 	switch {
 	case c.Artists < 2 || c.Minor < 0 || c.Artists+c.Minor > maxArtists:
 		return fmt.Errorf("dataset: %d artists and %d minor ones: want at least 2, and %d in all at most", c.Artists, c.Minor, maxArtists)
@@ -52,27 +56,27 @@ type artist struct {
 	dark         float64 // towards the edges
 }
 
-// Paintings makes labelled paintings as WikiArt has them: each artist has a palette, a
+// Generate makes labelled paintings as WikiArt has them: each artist has a palette, a
 // stroke and a canvas of its own, which its paintings vary; two artists may share much of
 // one of the three. An artist has from Each up to twice as many.
-func Paintings(c PaintingsConfig) (*Set, error) {
+func Generate(c Config) (*dataset.Set, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
 	name := binary.LittleEndian.Uint64([]byte("painting"))
-	people := source(c.Seed, name)
-	set := &Set{Name: "paintings"}
+	people := seeded.Source(c.Seed, name)
+	set := &dataset.Set{Name: "paintings"}
 	digits := len(strconv.Itoa(c.Artists + c.Minor))
 	for i := range c.Artists + c.Minor {
 		a := newArtist(people)
-		rng := source(c.Seed, name, uint64(crc32.ChecksumIEEE([]byte(c.Split))), uint64(i+1))
+		rng := seeded.Source(c.Seed, name, uint64(crc32.ChecksumIEEE([]byte(c.Split))), uint64(i+1))
 		n := c.Each + people.IntN(c.Each+1)
 		if i >= c.Artists {
 			n = c.Each / 3
 		}
 		set.Labels = append(set.Labels, fmt.Sprintf("artist-%0*d", digits, i+1))
 		for range n {
-			set.Examples = append(set.Examples, Example{Label: i, Image: a.paint(rng, c.Side)})
+			set.Examples = append(set.Examples, dataset.Example{Label: i, Image: a.paint(rng, c.Side)})
 		}
 	}
 	return set, nil
@@ -103,8 +107,8 @@ func colour(h, s, v float64) (c [3]float64) {
 }
 
 // paint makes one painting.
-func (a *artist) paint(rng *rand.Rand, side int) *Image {
-	m := newImage(side, side, 3)
+func (a *artist) paint(rng *rand.Rand, side int) *dataset.Image {
+	m := &dataset.Image{Width: side, Height: side, Channels: 3, Pixels: make([]float32, side*side*3)}
 	n := side * side
 	light := 1 + 0.12*rng.NormFloat64()
 	ground, second := a.palette[rng.IntN(paintingColours)], a.palette[rng.IntN(paintingColours)]

@@ -1,4 +1,4 @@
-package dataset
+package calls
 
 import (
 	"encoding/json"
@@ -10,12 +10,12 @@ import (
 // The same seed gives the same commands; every one comes to a call of one of some sixty
 // functions, whose values were spoken; speakers of one split are none of another's.
 func TestCalls(t *testing.T) {
-	cfg := CallsConfig{Seed: 3, Split: "train", Clients: 20, PerClient: 60}
-	set, err := Calls(cfg)
+	cfg := Config{Seed: 3, Split: "train", Clients: 20, PerClient: 60}
+	set, err := Generate(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Calls(cfg)
+	again, err := Generate(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +48,8 @@ func TestCalls(t *testing.T) {
 	if len(users) != 20 || users["train-0"] != 60 || len(called) < 60 || len(called) != len(functions) {
 		t.Errorf("%d speakers, %d functions of %d", len(users), len(called), len(functions))
 	}
-	for _, bad := range []CallsConfig{{Split: "train"}, {Split: "trial", Clients: 1, PerClient: 1}, {Split: "test", Clients: 1}} {
-		if _, err := Calls(bad); err == nil {
+	for _, bad := range []Config{{Split: "train"}, {Split: "trial", Clients: 1, PerClient: 1}, {Split: "test", Clients: 1}} {
+		if _, err := Generate(bad); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
 	}
@@ -60,7 +60,7 @@ func TestCalls(t *testing.T) {
 func TestPublicCallsHaveNoPrivateWords(t *testing.T) {
 	var public strings.Builder
 	n := 0
-	for e := range PublicCalls(3) {
+	for e := range Public(3) {
 		public.WriteString(" " + e.Prompt + " \n")
 		if n++; n == 4000 {
 			break
@@ -92,11 +92,11 @@ func TestPublicCallsHaveNoPrivateWords(t *testing.T) {
 
 // A base records the version that it was trained on: another text is another version.
 func TestCallsVersionPinsTheText(t *testing.T) {
-	set, err := Calls(CallsConfig{Seed: 1, Split: "test", Clients: 1, PerClient: 2})
+	set, err := Generate(Config{Seed: 1, Split: "test", Clients: 1, PerClient: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for e := range PublicCalls(1) {
+	for e := range Public(1) {
 		set.Examples = append(set.Examples, e)
 		break
 	}
@@ -107,7 +107,7 @@ func TestCallsVersionPinsTheText(t *testing.T) {
 	}
 	for i, e := range set.Examples {
 		if got := e.Prompt + " " + e.Completion; got != want[i] {
-			t.Errorf("command %d is now %q: want %q, or another CallsVersion", i, got, want[i])
+			t.Errorf("command %d is now %q: want %q, or another Version", i, got, want[i])
 		}
 	}
 }

@@ -1,4 +1,5 @@
-package dataset
+// Package calls generates commands as people speak them, and the calls of functions that they come to.
+package calls
 
 import (
 	"fmt"
@@ -7,33 +8,36 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/seeded"
 )
 
-// CallsVersion names what Calls and PublicCalls make: it changes whenever a command for a seed
+// Version names what Generate and Public make: it changes whenever a command for a seed
 // does, and a base records it.
-const CallsVersion = "starling-calls/1"
+const Version = "starling-calls/1"
 
-// CallsConfig says which part of the endless set of commands to make.
-type CallsConfig struct {
+// Config says which part of the endless set of commands to make.
+type Config struct {
 	Seed      uint64
 	Split     string // "train", "validation" or "test": splits share no speaker
-	Clients   int    // how many speakers; their names go to Example.User
+	Clients   int    // how many speakers; their names go to dataset.Example.User
 	PerClient int    // commands of each
 }
 
-// Calls makes commands as people speak them and the calls of functions that they come to, in
+// Generate makes commands as people speak them and the calls of functions that they come to, in
 // JSON: each speaker has words of its own for deeds and things, and people whom it calls by
-// name. Half of a speaker's words are those of PublicCalls. The same configuration
+// name. Half of a speaker's words are those of Public. The same configuration
 // gives the same set, and a speaker's commands do not depend on how many others there are.
-func Calls(cfg CallsConfig) (*Set, error) {
-	split := slices.Index(splits, cfg.Split)
+func Generate(cfg Config) (*dataset.Set, error) {
+	split := slices.Index(seeded.Splits, cfg.Split)
 	if split < 0 {
-		return nil, fmt.Errorf("dataset: commands: split is %q, want one of %q", cfg.Split, splits)
+		return nil, fmt.Errorf("dataset: commands: split is %q, want one of %q", cfg.Split, seeded.Splits)
 	}
 	if cfg.Clients < 1 || cfg.PerClient < 1 {
 		return nil, fmt.Errorf("dataset: commands: clients %d and commands per client %d must both be at least 1", cfg.Clients, cfg.PerClient)
 	}
-	set := &Set{Name: "commands", Examples: make([]Example, 0, cfg.Clients*cfg.PerClient)}
+	set := &dataset.Set{Name: "commands", Examples: make([]dataset.Example, 0, cfg.Clients*cfg.PerClient)}
 	for client := range cfg.Clients {
 		s := newCaller(cfg.Seed, uint64(split), uint64(client))
 		for range cfg.PerClient {
@@ -45,12 +49,12 @@ func Calls(cfg CallsConfig) (*Set, error) {
 	return set, nil
 }
 
-// PublicCalls is an endless sequence of commands in words that everybody uses, of no speaker
-// of Calls.
-func PublicCalls(seed uint64) iter.Seq[Example] {
-	return func(yield func(Example) bool) {
+// Public is an endless sequence of commands in words that everybody uses, of no speaker
+// of Generate.
+func Public(seed uint64) iter.Seq[dataset.Example] {
+	return func(yield func(dataset.Example) bool) {
 		for i := uint64(0); ; i++ {
-			s := newCaller(seed, publicSplit, i)
+			s := newCaller(seed, seeded.PublicSplit, i)
 			for range 4 {
 				if !yield(s.command()) {
 					return
@@ -75,23 +79,23 @@ type caller struct {
 }
 
 func newCaller(seed, split, n uint64) *caller {
-	rng := source(seed, 0x1a, split, n)
+	rng := seeded.Source(seed, 0x1a, split, n)
 	s := &caller{rng: rng, deeds: map[string]string{}, things: map[string]string{}}
-	if split != publicSplit {
+	if split != seeded.PublicSplit {
 		s.own = privateShare
 	}
 	// Of every deed and thing a speaker has one private word, drawn in one order.
 	for _, f := range functions {
 		if s.deeds[f.deed] == "" {
-			s.deeds[f.deed] = pick(rng, deeds[f.deed].private)
+			s.deeds[f.deed] = seeded.Pick(rng, deeds[f.deed].private)
 		}
 		if s.things[f.thing] == "" {
-			s.things[f.thing] = pick(rng, things[f.thing].private)
+			s.things[f.thing] = seeded.Pick(rng, things[f.thing].private)
 		}
 	}
-	s.open, s.close = pick(rng, openers.private), pick(rng, closers.private)
+	s.open, s.close = seeded.Pick(rng, openers.private), seeded.Pick(rng, closers.private)
 	for i := range uint64(4) {
-		s.people = append(s.people, properName(4*(4*n+i)+split))
+		s.people = append(s.people, seeded.ProperName(4*(4*n+i)+split))
 	}
 	return s
 }
@@ -101,11 +105,11 @@ func (s *caller) says(own string, of wording) string {
 	if s.rng.Float64() < s.own {
 		return own
 	}
-	return pick(s.rng, of.public)
+	return seeded.Pick(s.rng, of.public)
 }
 
 // command is one, and the call that it comes to.
-func (s *caller) command() Example {
+func (s *caller) command() dataset.Example {
 	f := functions[s.rng.IntN(len(functions))]
 	words := []string{s.says(s.open, openers), s.says(s.deeds[f.deed], deeds[f.deed]), "the", s.says(s.things[f.thing], things[f.thing])}
 	arguments := make([]string, len(f.arguments))
@@ -121,7 +125,7 @@ func (s *caller) command() Example {
 	}
 	words = append(words, s.says(s.close, closers))
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
-	return Example{Prompt: strings.Join(words, " "),
+	return dataset.Example{Prompt: strings.Join(words, " "),
 		Completion: fmt.Sprintf(`{"name":%q,"arguments":{%s}}`, f.name, strings.Join(arguments, ","))}
 }
 
@@ -135,11 +139,11 @@ func (s *caller) value(name string) (spoken, written string) {
 		spoken = strconv.Itoa(5 * (1 + s.rng.IntN(19)))
 		return spoken, spoken
 	case "time":
-		spoken = fmt.Sprintf("%d %s", 1+s.rng.IntN(12), pick(s.rng, []string{"am", "pm"}))
+		spoken = fmt.Sprintf("%d %s", 1+s.rng.IntN(12), seeded.Pick(s.rng, []string{"am", "pm"}))
 	case "person":
-		spoken = pick(s.rng, s.people)
+		spoken = seeded.Pick(s.rng, s.people)
 	default:
-		spoken = pick(s.rng, values[name])
+		spoken = seeded.Pick(s.rng, values[name])
 	}
 	return spoken, strconv.Quote(spoken)
 }
