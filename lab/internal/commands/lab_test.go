@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/evaluate/answer"
 	"github.com/starling-fl/starling/lab/federation"
 	"github.com/starling-fl/starling/lab/sweep"
 )
@@ -126,12 +127,12 @@ func TestSetsCountByTheirOwnMetric(t *testing.T) {
 		q.Examples = append(q.Examples, dataset.Example{Source: source})
 		q.Truths = append(q.Truths, []string{"yes"})
 	}
-	got := answerScore(q.Judge([]evaluate.Reply{{Text: "yes"}, {Text: "ye"}, {Text: "ye"}}))
+	got := answerScore(q.Judge([]answer.Reply{{Text: "yes"}, {Text: "ye"}, {Text: "ye"}}))
 	if got.Sources[federation.TabFact] != 0.5 || math.Abs(got.Sources[federation.WikiTables]-2.0/3) > 1e-12 || math.Abs(got.ANLS-(0.5+2.0/3)/2) > 1e-12 {
 		t.Errorf("%+v", got)
 	}
 	q.Examples, q.Truths = q.Examples[2:], q.Truths[2:]
-	if got := answerScore(q.Judge([]evaluate.Reply{{Text: "ye"}})); got.Sources != nil || math.Abs(got.ANLS-2.0/3) > 1e-12 {
+	if got := answerScore(q.Judge([]answer.Reply{{Text: "ye"}})); got.Sources != nil || math.Abs(got.ANLS-2.0/3) > 1e-12 {
 		t.Errorf("one set: %+v", got)
 	}
 }
