@@ -72,19 +72,6 @@ func (a *Adapter) SetSlice(b int, v []float32) error {
 	return nil
 }
 
-// AddSlice adds scale*delta to the part of the adapter that rank b uses.
-func (a *Adapter) AddSlice(b int, delta []float32, scale float32) error {
-	if err := a.check(b, delta); err != nil {
-		return err
-	}
-	a.walk(b, delta, func(t, v []float32) {
-		for i, x := range v {
-			t[i] += scale * x
-		}
-	})
-	return nil
-}
-
 func (a *Adapter) check(b int, v []float32) error {
 	if err := a.layout.CheckRank(b); err != nil {
 		return err

@@ -160,14 +160,6 @@ func (c Config) DecoderTables() (words, positions, norm string) {
 	return DecoderWords, "", DecoderNorm
 }
 
-// DecoderLayerPrefix begins the names of all that is of layer l, and of nothing else.
-func (c Config) DecoderLayerPrefix(l int) string {
-	if c.Decoder.Learned {
-		return fmt.Sprintf("h.%d.", l)
-	}
-	return fmt.Sprintf("layers.%d.", l)
-}
-
 // DecoderLayer names the modules of layer l; of learned positions queries, keys and values are one.
 func (c Config) DecoderLayer(l int) DecoderLayer {
 	if c.Decoder.Learned {

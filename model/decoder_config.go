@@ -112,29 +112,40 @@ type theirDecoder struct {
 	Both       bool            `json:"use_bidirectional_attention"`
 }
 
-// parseDecoder reads a decoder's configuration in transformers' keys, or this package's Config.
-func parseDecoder(kind string, f *decoderFamily, keys map[string]json.RawMessage) (Config, error) {
-	fail := func(err error) (Config, error) { return Config{}, fmt.Errorf("%w: config.json: %w", ErrConfig, err) }
+func badConfig(err error) error { return fmt.Errorf("%w: config.json: %w", ErrConfig, err) }
+
+// readDecoder reads transformers' keys into their, what is not said as the defaults have it; or keys of this package's
+// own, with a decoder among them, as the Config that they are.
+func readDecoder(keys map[string]json.RawMessage, their any, defaults ...string) (c Config, own bool, err error) {
 	data, err := json.Marshal(keys)
 	if err != nil {
-		return fail(err)
+		return Config{}, false, badConfig(err)
 	}
-	var c Config
-	if _, own := keys["decoder"]; own {
+	if _, own = keys["decoder"]; own {
 		if err := json.Unmarshal(data, &c); err != nil {
-			return fail(err)
+			return Config{}, true, badConfig(err)
 		}
-		return c, c.Validate()
+		return c, true, c.Validate()
 	}
 	delete(keys, "is_decoder")
 	if err := refuseConfig(keys); err != nil {
-		return Config{}, err
+		return Config{}, false, err
 	}
-	var t theirDecoder
-	for _, text := range []string{llamaDefaults, cmp.Or(f.defaults, "{}"), string(data)} {
-		if err := json.Unmarshal([]byte(text), &t); err != nil {
-			return fail(err)
+	for _, text := range append(defaults, string(data)) {
+		if err := json.Unmarshal([]byte(text), their); err != nil {
+			return Config{}, false, badConfig(err)
 		}
+	}
+	return Config{}, false, nil
+}
+
+// parseDecoder reads a decoder's configuration in transformers' keys, or this package's Config.
+func parseDecoder(kind string, f *decoderFamily, keys map[string]json.RawMessage) (Config, error) {
+	fail := func(err error) (Config, error) { return Config{}, badConfig(err) }
+	var t theirDecoder
+	c, own, err := readDecoder(keys, &t, llamaDefaults, cmp.Or(f.defaults, "{}"))
+	if own || err != nil {
+		return c, err
 	}
 	switch {
 	case t.FinalCap != nil || t.Cap != nil:

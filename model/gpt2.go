@@ -112,27 +112,11 @@ const gpt2Defaults = `{"vocab_size":50257,"n_positions":1024,"n_embd":768,"n_lay
 
 // parseGPT2 reads a configuration in transformers' keys, or this package's Config.
 func parseGPT2(kind string, keys map[string]json.RawMessage) (Config, error) {
-	fail := func(err error) (Config, error) { return Config{}, fmt.Errorf("%w: config.json: %w", ErrConfig, err) }
-	data, err := json.Marshal(keys)
-	if err != nil {
-		return fail(err)
-	}
-	var c Config
-	if _, own := keys["decoder"]; own {
-		if err := json.Unmarshal(data, &c); err != nil {
-			return fail(err)
-		}
-		return c, c.Validate()
-	}
-	delete(keys, "is_decoder")
-	if err := refuseConfig(keys); err != nil {
-		return Config{}, err
-	}
+	fail := func(err error) (Config, error) { return Config{}, badConfig(err) }
 	var t theirGPT2
-	for _, text := range []string{gpt2Defaults, string(data)} {
-		if err := json.Unmarshal([]byte(text), &t); err != nil {
-			return fail(err)
-		}
+	c, own, err := readDecoder(keys, &t, gpt2Defaults)
+	if own || err != nil {
+		return c, err
 	}
 	switch {
 	case !t.Scaled || t.ByLayer:
