@@ -12,7 +12,7 @@ import "math"
 type Attendance struct {
 	Ready int // devices that are there, the one in question included
 	// Hostile is how many of them may stay away, or leave, as they please.
-	Hostile int     // of them may stay away, or leave, as they please
+	Hostile int
 	Rate    float64 // in (0, 1)
 	Groups  int     // at least 1
 	// Dropout is the largest share of the honest that leave between the draw and the

@@ -8,8 +8,8 @@ import (
 )
 
 // A Server is the server's side of one shard, from turn 2 on. It keeps one
-// running sum, never a vector. Not safe for concurrent use but for Sum and the
-// Judge methods; shards are independent of each other.
+// running sum, never a vector. Not safe for concurrent use but for Sum and
+// Examine; shards are independent of each other.
 type Server struct {
 	cfg       Config
 	turn      Turn // whose messages are taken
@@ -51,7 +51,7 @@ func (s *Server) SetEnrolments(proof []byte) error {
 	case !s.cfg.Logged:
 		return fmt.Errorf("%w: the round is not Logged", ErrConfig)
 	case s.message.Enrolments != nil || s.u2.Len() > 0 || s.turn != TurnShare:
-		return &StateError{Call: "Enrolled", Turn: s.turn, Err: ErrConflict}
+		return &StateError{Call: "SetEnrolments", Turn: s.turn, Err: ErrConflict}
 	case len(proof) < 1 || len(proof) > MaxEnrolments:
 		return fmt.Errorf("%w: %d bytes of enrolments, want 1..%d", ErrLength, len(proof), MaxEnrolments)
 	}

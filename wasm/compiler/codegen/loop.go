@@ -247,30 +247,32 @@ func (k *kernel) nest(d, end int, body func()) {
 	k.f.Free(i)
 }
 
+// repeat writes so many trips of body, each of which takes loop d by width elements.
+func (k *kernel) repeat(d, trips, width int, body func()) {
+	if trips == 0 {
+		return
+	}
+	once := func() {
+		body()
+		k.step(d, width)
+	}
+	if trips == 1 {
+		once()
+		return
+	}
+	i := k.f.New(emit.I32)
+	k.f.Loop(i, trips, 1, once)
+	k.f.Free(i)
+}
+
 // blocks covers n steps of the vectorised loop: unrolled vectors, single vectors, single elements.
 func (k *kernel) blocks(d, n int, vector func(u int), element func()) {
 	unroll := k.shape.Unroll
 	if len(k.values) > 60 {
 		unroll = 1
 	}
-	run := func(trips, width int, body func()) {
-		if trips == 0 {
-			return
-		}
-		once := func() {
-			body()
-			k.step(d, width)
-		}
-		if trips == 1 {
-			once()
-			return
-		}
-		i := k.f.New(emit.I32)
-		k.f.Loop(i, trips, 1, once)
-		k.f.Free(i)
-	}
 	main := n / (4 * unroll)
-	run(main, 4*unroll, func() {
+	k.repeat(d, main, 4*unroll, func() {
 		k.touchLeaves(4 * unroll)
 		k.touchOuts(4 * unroll)
 		for u := range unroll {
@@ -279,11 +281,11 @@ func (k *kernel) blocks(d, n int, vector func(u int), element func()) {
 		}
 	})
 	n -= main * 4 * unroll
-	run(n/4, 4, func() {
+	k.repeat(d, n/4, 4, func() {
 		vector(0)
 		k.forget()
 	})
-	run(n%4, 1, func() {
+	k.repeat(d, n%4, 1, func() {
 		element()
 		k.forget()
 	})

@@ -86,25 +86,9 @@ func (k *kernel) reduceColumns() {
 		f.Free(accs...)
 	}
 	n := k.l.Sizes[k.order[d]]
-	run := func(trips, width int, body func()) {
-		if trips == 0 {
-			return
-		}
-		once := func() {
-			body()
-			k.step(d, width)
-		}
-		if trips == 1 {
-			once()
-			return
-		}
-		i := f.New(emit.I32)
-		f.Loop(i, trips, 1, once)
-		f.Free(i)
-	}
-	run(n/16, 16, func() { block(4, true) })
-	run(n%16/4, 4, func() { block(1, true) })
-	run(n%4, 1, func() { block(1, false) })
+	k.repeat(d, n/16, 16, func() { block(4, true) })
+	k.repeat(d, n%16/4, 4, func() { block(1, true) })
+	k.repeat(d, n%4, 1, func() { block(1, false) })
 }
 
 // reduceRow reduces along the vectorised loop with four vectors of partial results, which are combined in a fixed
@@ -137,25 +121,9 @@ func (k *kernel) reduceRow() {
 		k.forget()
 	}
 	k.nest(k.l.Kept, d, func() {
-		run := func(trips, width int, body func()) {
-			if trips == 0 {
-				return
-			}
-			once := func() {
-				body()
-				k.step(d, width)
-			}
-			if trips == 1 {
-				once()
-				return
-			}
-			i := f.New(emit.I32)
-			f.Loop(i, trips, 1, once)
-			f.Free(i)
-		}
 		m := n
 		if naccs == 4 {
-			run(n/16, 16, func() {
+			k.repeat(d, n/16, 16, func() {
 				k.touchLeaves(16)
 				for u := range 4 {
 					add(accs[u], u, true)
@@ -163,8 +131,8 @@ func (k *kernel) reduceRow() {
 			})
 			m = n % 16
 		}
-		run(m/4, 4, func() { add(accs[0], 0, true) })
-		run(m%4, 1, func() { add(accs[naccs], 0, false) })
+		k.repeat(d, m/4, 4, func() { add(accs[0], 0, true) })
+		k.repeat(d, m%4, 1, func() { add(accs[naccs], 0, false) })
 	})
 	merge := func(a, b emit.Local) {
 		f.Get(a)
