@@ -38,7 +38,7 @@ cmd/starling: internal/command internal/command/device internal/command/operator
 cmd/starling-edge: internal/command internal/command/device internal/engine
 cmd/starling-web: audio dataset edge internal/wire web/client
 coordinator: coordinator/internal/fleet coordinator/internal/link coordinator/internal/timing coordinator/monitor coordinator/optimizer
-    coordinator/round coordinator/spans coordinator/store dp evaluate/metric internal/contract internal/wire job log model program quant secagg
+    coordinator/round coordinator/spans coordinator/store dp evaluate/metric internal/contract internal/wire job log model program quant secagg secagg/strength
 coordinator/bucket:
 coordinator/internal/fleet: coordinator/internal/link coordinator/round dp
 coordinator/internal/link: coordinator/internal/origin coordinator/monitor internal/wire
@@ -73,7 +73,7 @@ internal/command/operator: internal/named audit audit/membership audit/memorizat
     coordinator/natsaccess coordinator/relay coordinator/server coordinator/shelf coordinator/signin coordinator/spans coordinator/store dataset dp edge evaluate hub internal/strict
     internal/command internal/curve internal/dossier internal/durable internal/engine internal/engine/plugins internal/evaluation
     internal/exposure internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim
-    internal/spent internal/terminal internal/wire job model model/base/llama model/known program secagg wasm wasm/compiler
+    internal/spent internal/terminal internal/wire job model model/base/llama model/known program secagg secagg/strength wasm wasm/compiler
     web task
 internal/contentcoding:
 internal/contract: dp internal/wire model quant secagg
@@ -153,7 +153,9 @@ log: internal/cbor vrf
 nf4:
 program: internal/wire job job/training model model/nn nf4 wasm/compiler
 quant: internal/l2 nf4
-secagg: internal/cbor internal/uniform
+secagg: internal/cbor internal/uniform secagg/internal/tail
+secagg/internal/tail:
+secagg/strength: job secagg secagg/internal/tail
 simulate: coordinator dataset dp edge evaluate/metric internal/contract internal/durable job/training model program quant task trainer
 tokenizer:
 tokenizer/unigram: tokenizer

@@ -25,7 +25,7 @@ import (
 	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
-	"github.com/starling-fl/starling/secagg"
+	"github.com/starling-fl/starling/secagg/strength"
 )
 
 // Errors with which Run ends before the job is done.
@@ -394,11 +394,11 @@ func (c *Coordinator) Job() Job { return c.t.job }
 
 // Masking describes what the job's secure aggregation withstands, for an expected cohort:
 // thresholds and breach probabilities per shard, round and job.
-func (c *Coordinator) Masking() (secagg.Params, error) { return c.t.job.MaskingParams() }
+func (c *Coordinator) Masking() (strength.Params, error) { return strength.OfJob(c.t.job) }
 
 // maskingFacts are what is logged of it. If no member of a shard is reckoned to be
 // corrupted there is nothing to compute, and that is said.
-func maskingFacts(m secagg.Params) []any {
+func maskingFacts(m strength.Params) []any {
 	facts := []any{"shards", m.Shards, "shard", m.Shard, "threshold", m.Threshold}
 	if math.IsInf(m.Breach, -1) {
 		return append(facts, "corrupt", 0)

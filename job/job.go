@@ -1,8 +1,8 @@
 // Package job is the job file: everything that an operator fixes before the first round.
 //
 // [Load] or [Parse] reads the file and returns a validated [Job] with its defaults filled in. Its
-// methods derive what follows from the keys: who may be drawn ([Job.Quorum]), what secure
-// aggregation withstands ([Job.MaskingParams]), what a round may cost ([Job.BudgetRounds]).
+// methods derive what follows from the keys: who may be drawn ([Job.Quorum]), what a round may cost
+// ([Job.BudgetRounds]).
 // [Job.ForBase] fills in the defaults that depend on the base model.
 //
 // The package reads YAML and links neither a model's graph nor a network. docs/JOB.md lists the

@@ -347,23 +347,6 @@ func (j Job) shardBreachBits() int {
 	return min(j.Shard.BreachBits+int(math.Ceil(math.Log2(max(shards, 1)))), 128)
 }
 
-// MaskingParams computes what the masking of an expected cohort withstands: breach probabilities
-// per shard, round and job.
-func (j Job) MaskingParams() (secagg.Params, error) {
-	cohort := max(int(j.ExpectedCohort()), j.Cohort.Floor)
-	k := (cohort + j.Shard.Size - 1) / j.Shard.Size
-	m := secagg.Model{
-		Shard: (cohort + k - 1) / k, Corrupt: j.Shard.Corrupt, SemiHonest: j.Shard.SemiHonest,
-		Cohort: cohort, Rounds: j.Rounds, BreachBits: max(1, j.Shard.BreachBits), Dropout: 0.1, MaxFailure: 1,
-	}
-	t, err := j.Masking().Threshold(m.Shard)
-	if err != nil {
-		return secagg.Params{}, err
-	}
-	m.Threshold = t
-	return secagg.Evaluate(m)
-}
-
 // Masking is the configuration of secagg without what depends on a round's vectors. The key that
 // certifies rosters differs from run to run; it is a placeholder until the run sets it.
 func (j Job) Masking() secagg.Config {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math/big"
 	"math/bits"
+
+	"github.com/starling-fl/starling/secagg/internal/tail"
 )
 
 // Turn numbers the five exchanges of a round.
@@ -201,7 +203,7 @@ func (c Config) Threshold(n int) (int, error) {
 		return 0, fmt.Errorf("%w: shard of %d devices", ErrConfig, n)
 	}
 	p := big.NewRat(int64(c.CorruptPPM), 1000000)
-	t, ok := chooseThreshold(n, c.SemiHonest, c.BreachBits, binomialTailFunc(n, p))
+	t, ok := tail.ChooseThreshold(n, c.SemiHonest, c.BreachBits, tail.BinomialFunc(n, p))
 	if !ok {
 		return 0, fmt.Errorf("%w: a shard of %d cannot withstand %d ppm corrupted devices to 2^-%d with any threshold",
 			ErrConfig, n, c.CorruptPPM, c.BreachBits)

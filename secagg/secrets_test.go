@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"filippo.io/edwards25519"
+
+	"github.com/starling-fl/starling/secagg/internal/tail"
 )
 
 // A polynomial's coefficients are drawn one by one: were two alike, or one the secret,
@@ -45,9 +47,9 @@ func TestThresholdToTheBit(t *testing.T) {
 				if err != nil {
 					continue
 				}
-				tail := binomialTail(n, p, max(2*got-n, 0))
-				if scaled := new(big.Int).Lsh(tail.num, uint(bits)); scaled.Cmp(tail.den) > 0 {
-					t.Fatalf("%d ppm of %d devices, %d bits: t = %d is broken with probability 2^%.2f", ppm, n, bits, got, tail.log2())
+				tail := tail.Binomial(n, p, max(2*got-n, 0))
+				if scaled := new(big.Int).Lsh(tail.Num, uint(bits)); scaled.Cmp(tail.Den) > 0 {
+					t.Fatalf("%d ppm of %d devices, %d bits: t = %d is broken with probability 2^%.2f", ppm, n, bits, got, tail.Log2())
 				}
 				if less := (Config{CorruptPPM: ppm, BreachBits: bits - 1}); bits > 1 {
 					if lower, err := less.Threshold(n); err == nil && lower < got {

@@ -4,6 +4,8 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"testing"
+
+	"github.com/starling-fl/starling/secagg/internal/tail"
 )
 
 // TestSplitViews tries every story a lying server can tell about who dropped: each
@@ -31,7 +33,7 @@ func TestSplitViews(t *testing.T) {
 		}
 		broken := countBroken(r, s, c.corrupted)
 		// A semi-honest threshold promises nothing against lies; else the count decides.
-		want := c.corrupted >= breachCount(c.n, threshold, false)
+		want := c.corrupted >= tail.BreachCount(c.n, threshold, false)
 		if (broken > 0) != want {
 			t.Errorf("%d devices, t=%d, %d corrupted: %d stories unmask a device", c.n, threshold, c.corrupted, broken)
 		}

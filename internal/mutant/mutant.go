@@ -25,7 +25,7 @@ type Record struct {
 
 // Test is what must fail.
 type Test struct {
-	Package string // ./dp
+	Package string // ./dp, or ./dp/... for those below it, too
 	Run     string // of go test, narrow
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/secagg"
+	"github.com/starling-fl/starling/secagg/strength"
 )
 
 // secaggParams is what "starling secagg params --json" prints. Logarithms are to
@@ -42,7 +43,7 @@ func newSecaggCmd(a *command.App) *cobra.Command {
 }
 
 func newSecaggParamsCmd(a *command.App) *cobra.Command {
-	var m secagg.Model
+	var m strength.Model
 	cmd := &cobra.Command{
 		Use:   "params",
 		Short: "Choose a shard's threshold and print how likely it fails or is broken",
@@ -60,7 +61,7 @@ with the server: per shard, per round and per job. What cannot be met is refused
 					m.Cohort = min(m.Cohort, m.Population)
 				}
 			}
-			p, err := secagg.Choose(m)
+			p, err := strength.Choose(m)
 			if err != nil {
 				if errors.Is(err, secagg.ErrConfig) {
 					return command.Usage(err)

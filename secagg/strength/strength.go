@@ -1,10 +1,17 @@
-package secagg
+// Package strength computes what masking withstands: how likely a shard fails for dropouts, and is broken by members who
+// collude with the server. Devices do not link it.
+package strength
 
 import (
 	"fmt"
 	"math"
 	"math/big"
+	"strconv"
 	"strings"
+
+	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/secagg"
+	"github.com/starling-fl/starling/secagg/internal/tail"
 )
 
 // A Model says what a job's shards must withstand. Fractions are exact decimals:
@@ -35,7 +42,7 @@ type Params struct {
 	BreachRound  float64 // over all shards of a round, union bound
 	BreachJob    float64 // over all rounds, union bound
 	HonestInSum  int     // honest devices in any sum revealed, at least, while fewer than BreachCount are corrupted
-	ConfigBreach int     // Config.BreachBits that makes Config.Threshold choose the same t or more
+	ConfigBreach int     // secagg.Config.BreachBits that makes its Threshold choose the same t or more
 }
 
 func (m Model) defaults() Model {
@@ -56,15 +63,15 @@ func (m Model) defaults() Model {
 
 func (m Model) validate() error {
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
+		return fmt.Errorf("%w: %s", secagg.ErrConfig, fmt.Sprintf(format, args...))
 	}
 	switch {
-	case m.Shard < 2 || m.Shard > MaxShard:
-		return bad("shard %d not in 2..%d", m.Shard, MaxShard)
+	case m.Shard < 2 || m.Shard > secagg.MaxShard:
+		return bad("shard %d not in 2..%d", m.Shard, secagg.MaxShard)
 	case m.Threshold < 0 || m.Threshold > m.Shard:
 		return bad("threshold %d not in 1..shard=%d", m.Threshold, m.Shard)
-	case m.Threshold > 0 && m.Threshold < leastThreshold(m.Shard, m.SemiHonest):
-		return bad("threshold %d below %d, the least for a shard of %d", m.Threshold, leastThreshold(m.Shard, m.SemiHonest), m.Shard)
+	case m.Threshold > 0 && m.Threshold < tail.LeastThreshold(m.Shard, m.SemiHonest):
+		return bad("threshold %d below %d, the least for a shard of %d", m.Threshold, tail.LeastThreshold(m.Shard, m.SemiHonest), m.Shard)
 	case m.Cohort < m.Shard:
 		return bad("cohort %d below one shard of %d", m.Cohort, m.Shard)
 	case m.Rounds < 1:
@@ -82,18 +89,18 @@ func (m Model) validate() error {
 }
 
 // corruptedTail is the exact upper tail of the number of corrupted devices in a shard.
-func (m Model) corruptedTail() (func(int) tail, error) {
+func (m Model) corruptedTail() (func(int) tail.Tail, error) {
 	p, err := decimal("corrupt", m.Corrupt)
 	if err != nil {
 		return nil, err
 	}
 	if m.Population == 0 {
-		return binomialTailFunc(m.Shard, p), nil
+		return tail.BinomialFunc(m.Shard, p), nil
 	}
 	// The shard is a uniform subset of the enrolled devices; a fraction of a
 	// corrupted device counts as one.
 	marked := ceilMul(p, m.Population)
-	return func(k int) tail { return hypergeometricTail(m.Population, marked, m.Shard, k) }, nil
+	return func(k int) tail.Tail { return tail.Hypergeometric(m.Population, marked, m.Shard, k) }, nil
 }
 
 func ceilMul(p *big.Rat, n int) int {
@@ -103,6 +110,19 @@ func ceilMul(p *big.Rat, n int) int {
 	return int(x.Quo(x, p.Denom()).Int64())
 }
 
+// decimal is the exact rational that a float64's shortest decimal form denotes:
+// 0.05 is 1/20.
+func decimal(what string, p float64) (*big.Rat, error) {
+	if !(p >= 0 && p <= 1) {
+		return nil, fmt.Errorf("%w: %s %v not in 0..1", secagg.ErrConfig, what, p)
+	}
+	r, ok := new(big.Rat).SetString(strconv.FormatFloat(p, 'g', -1, 64))
+	if !ok {
+		return nil, fmt.Errorf("%w: %s %v", secagg.ErrConfig, what, p)
+	}
+	return r, nil
+}
+
 // Evaluate computes what a given threshold provides. Unlike Choose it refuses nothing.
 func Evaluate(m Model) (Params, error) {
 	m = m.defaults()
@@ -110,7 +130,7 @@ func Evaluate(m Model) (Params, error) {
 		return Params{}, err
 	}
 	if m.Threshold == 0 {
-		return Params{}, fmt.Errorf("%w: no threshold to evaluate", ErrConfig)
+		return Params{}, fmt.Errorf("%w: no threshold to evaluate", secagg.ErrConfig)
 	}
 	corrupted, err := m.corruptedTail()
 	if err != nil {
@@ -122,21 +142,38 @@ func Evaluate(m Model) (Params, error) {
 	}
 	p := Params{Model: m}
 	p.Shards = (m.Cohort + m.Shard - 1) / m.Shard
-	p.BreachCount = breachCount(m.Shard, m.Threshold, m.SemiHonest)
+	p.BreachCount = tail.BreachCount(m.Shard, m.Threshold, m.SemiHonest)
 	breach := corrupted(p.BreachCount)
-	p.Breach = breach.log2()
+	p.Breach = breach.Log2()
 	p.BreachRound = p.Breach + math.Log2(float64(p.Shards))
 	p.BreachJob = p.BreachRound + math.Log2(float64(p.Rounds))
-	p.Failure = binomialTail(m.Shard, drop, m.Shard-m.Threshold+1).log2()
+	p.Failure = tail.Binomial(m.Shard, drop, m.Shard-m.Threshold+1).Log2()
 	p.HonestInSum = max(m.Threshold-(p.BreachCount-1), 0)
-	for p.ConfigBreach < 128 && breach.atMost(p.ConfigBreach+1) {
+	for p.ConfigBreach < 128 && breach.AtMost(p.ConfigBreach+1) {
 		p.ConfigBreach++
 	}
 	return p, nil
 }
 
+// OfJob computes what the masking of a job's expected cohort withstands: breach probabilities
+// per shard, round and job.
+func OfJob(j job.Job) (Params, error) {
+	cohort := max(int(j.ExpectedCohort()), j.Cohort.Floor)
+	k := (cohort + j.Shard.Size - 1) / j.Shard.Size
+	m := Model{
+		Shard: (cohort + k - 1) / k, Corrupt: j.Shard.Corrupt, SemiHonest: j.Shard.SemiHonest,
+		Cohort: cohort, Rounds: j.Rounds, BreachBits: max(1, j.Shard.BreachBits), Dropout: 0.1, MaxFailure: 1,
+	}
+	t, err := j.Masking().Threshold(m.Shard)
+	if err != nil {
+		return Params{}, err
+	}
+	m.Threshold = t
+	return Evaluate(m)
+}
+
 // Choose finds the least threshold whose breach probability per round is at most
-// 2^-BreachBits, or takes the one given, and refuses with ErrConfig what
+// 2^-BreachBits, or takes the one given, and refuses with secagg.ErrConfig what
 // cannot be met: no threshold is enough, or at the tolerated dropout a shard fails
 // more often than MaxFailure.
 func Choose(m Model) (Params, error) {
@@ -149,13 +186,13 @@ func Choose(m Model) (Params, error) {
 	if err != nil {
 		return Params{}, err
 	}
-	least, ok := chooseThreshold(m.Shard, m.SemiHonest, m.BreachBits, func(c int) tail {
+	least, ok := tail.ChooseThreshold(m.Shard, m.SemiHonest, m.BreachBits, func(c int) tail.Tail {
 		t := corrupted(c)
-		return tail{new(big.Int).Mul(t.num, big.NewInt(int64(shards))), t.den}
+		return tail.Tail{Num: new(big.Int).Mul(t.Num, big.NewInt(int64(shards))), Den: t.Den}
 	})
 	if !ok {
 		return Params{}, fmt.Errorf("%w: no threshold keeps a round of %d shards of %d below 2^-%d with %v corrupted; use larger shards",
-			ErrConfig, shards, m.Shard, m.BreachBits, m.Corrupt)
+			secagg.ErrConfig, shards, m.Shard, m.BreachBits, m.Corrupt)
 	}
 	if m.Threshold == 0 {
 		m.Threshold = least
@@ -166,11 +203,11 @@ func Choose(m Model) (Params, error) {
 	}
 	if m.Threshold < least {
 		return Params{}, fmt.Errorf("%w: threshold %d gives a breach probability of 2^%.1f per round, asked is 2^-%d: take %d",
-			ErrConfig, m.Threshold, p.BreachRound, m.BreachBits, least)
+			secagg.ErrConfig, m.Threshold, p.BreachRound, m.BreachBits, least)
 	}
 	if p.Failure > math.Log2(m.MaxFailure) {
 		return Params{}, fmt.Errorf("%w: with threshold %d of %d, needed against %v corrupted, a shard fails with probability %s at %v dropout, asked is %v: use larger shards%s",
-			ErrConfig, m.Threshold, m.Shard, m.Corrupt, power(p.Failure), m.Dropout, m.MaxFailure, semiHonestHint(m.SemiHonest))
+			secagg.ErrConfig, m.Threshold, m.Shard, m.Corrupt, power(p.Failure), m.Dropout, m.MaxFailure, semiHonestHint(m.SemiHonest))
 	}
 	return p, nil
 }

@@ -1,18 +1,18 @@
-package secagg
+// Package tail computes exactly how likely a shard of secure aggregation is broken: how many of its members are corrupted,
+// and how many that takes.
+package tail
 
 import (
-	"fmt"
 	"math"
 	"math/big"
-	"strconv"
 )
 
 // Tails are computed with integers: numerator and denominator are exact, and
 // only the logarithm at the end is rounded (to a relative error below 2^-50, as
 // math.Log2 of a 53-bit mantissa plus an integer exponent).
 
-// A tail is the exact probability num/den.
-type tail struct{ num, den *big.Int }
+// A Tail is the exact probability num/den.
+type Tail struct{ Num, Den *big.Int }
 
 // binomialTails are P[Bin(n, p) >= k] for k = 0..n+1, over one denominator.
 func binomialTails(n int, p *big.Rat) (num []*big.Int, den *big.Int) {
@@ -39,19 +39,19 @@ func binomialTails(n int, p *big.Rat) (num []*big.Int, den *big.Int) {
 	return num, new(big.Int).Exp(m, big.NewInt(int64(n)), nil)
 }
 
-// binomialTail is P[Bin(n, p) >= k].
-func binomialTail(n int, p *big.Rat, k int) tail {
-	return binomialTailFunc(n, p)(k)
+// Binomial is P[Bin(n, p) >= k].
+func Binomial(n int, p *big.Rat, k int) Tail {
+	return BinomialFunc(n, p)(k)
 }
 
-func binomialTailFunc(n int, p *big.Rat) func(k int) tail {
+func BinomialFunc(n int, p *big.Rat) func(k int) Tail {
 	num, den := binomialTails(n, p)
-	return func(k int) tail { return tail{num[min(max(k, 0), n+1)], den} }
+	return func(k int) Tail { return Tail{num[min(max(k, 0), n+1)], den} }
 }
 
-// hypergeometricTail is P[X >= k], X the marked among n drawn without
+// Hypergeometric is P[X >= k], X the marked among n drawn without
 // replacement from population, marked of which are marked.
-func hypergeometricTail(population, marked, n, k int) tail {
+func Hypergeometric(population, marked, n, k int) Tail {
 	num, term := new(big.Int), new(big.Int)
 	for i := max(k, 0); i <= min(n, marked); i++ {
 		if n-i > population-marked {
@@ -61,20 +61,20 @@ func hypergeometricTail(population, marked, n, k int) tail {
 		term.Mul(term, new(big.Int).Binomial(int64(population-marked), int64(n-i)))
 		num.Add(num, term)
 	}
-	return tail{num, new(big.Int).Binomial(int64(population), int64(n))}
+	return Tail{num, new(big.Int).Binomial(int64(population), int64(n))}
 }
 
-// atMost reports, exactly, whether the probability is at most 2^-bits.
-func (t tail) atMost(bits int) bool {
-	return new(big.Int).Lsh(t.num, uint(bits)).Cmp(t.den) <= 0
+// AtMost reports, exactly, whether the probability is at most 2^-bits.
+func (t Tail) AtMost(bits int) bool {
+	return new(big.Int).Lsh(t.Num, uint(bits)).Cmp(t.Den) <= 0
 }
 
-// log2 is -Inf for an impossible event.
-func (t tail) log2() float64 {
-	if t.num.Sign() == 0 {
+// Log2 is -Inf for an impossible event.
+func (t Tail) Log2() float64 {
+	if t.Num.Sign() == 0 {
 		return math.Inf(-1)
 	}
-	return log2Int(t.num) - log2Int(t.den)
+	return log2Int(t.Num) - log2Int(t.Den)
 }
 
 func log2Int(x *big.Int) float64 {
@@ -83,48 +83,35 @@ func log2Int(x *big.Int) float64 {
 	return math.Log2(float64(m.Uint64())) + float64(shift)
 }
 
-// decimal is the exact rational that a float64's shortest decimal form denotes:
-// 0.05 is 1/20.
-func decimal(what string, p float64) (*big.Rat, error) {
-	if !(p >= 0 && p <= 1) {
-		return nil, fmt.Errorf("%w: %s %v not in 0..1", ErrConfig, what, p)
-	}
-	r, ok := new(big.Rat).SetString(strconv.FormatFloat(p, 'g', -1, 64))
-	if !ok {
-		return nil, fmt.Errorf("%w: %s %v", ErrConfig, what, p)
-	}
-	return r, nil
-}
-
-// breachCount is the least number of corrupted members that breaks a shard of n
+// BreachCount is the least number of corrupted members that breaks a shard of n
 // with threshold t.
 //
 // A server that deviates can tell some honest devices that v survived and the
 // others that v dropped. It needs t signatures for each story. Corrupted members
 // sign both, honest ones one: 2t <= (n-c)+2c = n+c, so c >= 2t-n. A server that
 // follows the protocol needs c >= t shares of its own.
-func breachCount(n, t int, semiHonest bool) int {
+func BreachCount(n, t int, semiHonest bool) int {
 	if semiHonest {
 		return t
 	}
 	return max(2*t-n, 0)
 }
 
-// leastThreshold is the least sensible t: a majority, so that no two disjoint
+// LeastThreshold is the least sensible t: a majority, so that no two disjoint
 // sets of t exist. If the server is trusted to follow the protocol a third, so
 // that no sum covers only a handful of a large shard.
-func leastThreshold(n int, semiHonest bool) int {
+func LeastThreshold(n int, semiHonest bool) int {
 	if semiHonest {
 		return max(2, (n+2)/3)
 	}
 	return n/2 + 1
 }
 
-// chooseThreshold is the least t with breach probability at most 2^-bits, given
+// ChooseThreshold is the least t with breach probability at most 2^-bits, given
 // the tail of the number of corrupted members.
-func chooseThreshold(n int, semiHonest bool, bits int, corruptedAtLeast func(c int) tail) (int, bool) {
-	for t := leastThreshold(n, semiHonest); t <= n; t++ {
-		if corruptedAtLeast(breachCount(n, t, semiHonest)).atMost(bits) {
+func ChooseThreshold(n int, semiHonest bool, bits int, corruptedAtLeast func(c int) Tail) (int, bool) {
+	for t := LeastThreshold(n, semiHonest); t <= n; t++ {
+		if corruptedAtLeast(BreachCount(n, t, semiHonest)).AtMost(bits) {
 			return t, true
 		}
 	}

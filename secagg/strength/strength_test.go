@@ -1,11 +1,12 @@
-package secagg
+package strength
 
 import (
 	"errors"
 	"math"
-	"math/big"
 	"strings"
 	"testing"
+
+	"github.com/starling-fl/starling/secagg"
 )
 
 // TestDesignFigures recomputes the figures printed in the protocol's design.
@@ -65,65 +66,13 @@ func TestChooseRefuses(t *testing.T) {
 		{Model{Shard: 64, Rounds: -1}, "rounds -1"},
 	} {
 		_, err := Choose(c.m)
-		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), c.says) {
+		if !errors.Is(err, secagg.ErrConfig) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v, want %q", c.m, err, c.says)
 		}
 	}
 	p, err := Choose(Model{Shard: 128, Dropout: 0.3, Corrupt: 0.1, Cohort: 1000, SemiHonest: true})
 	if err != nil || p.Threshold != 44 || !strings.Contains(p.Explain(), "NOT withstood") {
 		t.Errorf("%+v, %v\n%s", p, err, p.Explain())
-	}
-}
-
-// TestTailsBruteForce holds the tails against a count of all outcomes.
-func TestTailsBruteForce(t *testing.T) {
-	const n = 10
-	for _, p := range []*big.Rat{big.NewRat(0, 1), big.NewRat(3, 7), big.NewRat(1, 1)} {
-		bruteBinomial(t, n, p)
-	}
-	// All 6-subsets of 12 devices, 5 marked.
-	for k := -1; k <= 7; k++ {
-		hit, all := int64(0), int64(0)
-		for subset := range 1 << 12 {
-			s := Set{byte(subset), byte(subset >> 8)}
-			if s.Len() != 6 {
-				continue
-			}
-			all++
-			if (Set{byte(subset) & 0x1f}).Len() >= k {
-				hit++
-			}
-		}
-		x := hypergeometricTail(12, 5, 6, k)
-		if got := new(big.Rat).SetFrac(x.num, x.den); got.Cmp(big.NewRat(hit, all)) != 0 {
-			t.Errorf("hypergeometric >=%d: %v, want %d/%d", k, got, hit, all)
-		}
-	}
-}
-
-func bruteBinomial(t *testing.T, n int, p *big.Rat) {
-	t.Helper()
-	q := new(big.Rat).Sub(big.NewRat(1, 1), p)
-	for k := -1; k <= n+2; k++ {
-		want := new(big.Rat)
-		for outcome := range 1 << n {
-			prob, ones := big.NewRat(1, 1), 0
-			for i := range n {
-				if outcome>>i&1 == 1 {
-					prob.Mul(prob, p)
-					ones++
-				} else {
-					prob.Mul(prob, q)
-				}
-			}
-			if ones >= k {
-				want.Add(want, prob)
-			}
-		}
-		x := binomialTail(n, p, k)
-		if got := new(big.Rat).SetFrac(x.num, x.den); got.Cmp(want) != 0 {
-			t.Errorf("P[Bin(%d,%v)>=%d] = %v, want %v", n, p, k, got, want)
-		}
 	}
 }
 
@@ -151,46 +100,13 @@ func TestIndependentIsConservative(t *testing.T) {
 	}
 }
 
-// TestConfigThreshold: the rule both sides compute, and its minimality.
-func TestConfigThreshold(t *testing.T) {
-	cfg := Config{CorruptPPM: 50000, BreachBits: 44}
-	for n, want := range map[int]int{64: 44, 63: 43, 62: 43} {
-		if got, err := cfg.Threshold(n); err != nil || got != want {
-			t.Errorf("n=%d: %d, %v, want %d", n, got, err, want)
-		}
+// What is reckoned of a draw without replacement, and what cannot happen, is said.
+func TestExplain(t *testing.T) {
+	p, err := Choose(Model{Shard: 64, Dropout: 0, Corrupt: 0.05, Population: 5000, Cohort: 1000})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := cfg.Threshold(8); !errors.Is(err, ErrConfig) {
-		t.Errorf("8 devices cannot withstand 5%% to 2^-44: %v", err)
-	}
-	for n := 2; n <= 40; n++ {
-		for _, semi := range []bool{false, true} {
-			c := Config{CorruptPPM: 100000, BreachBits: 5, SemiHonest: semi}
-			got, err := c.Threshold(n)
-			if err != nil {
-				continue
-			}
-			p := big.NewRat(1, 10)
-			if !binomialTail(n, p, breachCount(n, got, semi)).atMost(5) {
-				t.Errorf("n=%d semi=%v: t=%d is too low", n, semi, got)
-			}
-			if got > leastThreshold(n, semi) && binomialTail(n, p, breachCount(n, got-1, semi)).atMost(5) {
-				t.Errorf("n=%d semi=%v: t=%d is not the least", n, semi, got)
-			}
-			if !semi && 2*got <= n {
-				t.Errorf("n=%d: t=%d is no majority", n, got)
-			}
-		}
-	}
-	// A third, where nothing is corrupted and the server is honest.
-	for n, want := range map[int]int{2: 2, 3: 2, 6: 2, 7: 3, 64: 22, 128: 43} {
-		if got, err := (Config{SemiHonest: true}).Threshold(n); err != nil || got != want {
-			t.Errorf("a third of %d: %d, %v", n, got, err)
-		}
-	}
-	// The demonstration's profile.
-	for n, want := range map[int]int{2: 2, 3: 2, 4: 3, 5: 3, 10: 6} {
-		if got, err := (Config{}).Threshold(n); err != nil || got != want {
-			t.Errorf("plain majority of %d: %d, %v", n, got, err)
-		}
+	if text := p.Explain(); !strings.Contains(text, "drawn from 5000") || !strings.Contains(text, "shard fails    0 at 0 dropout") {
+		t.Error(text)
 	}
 }
