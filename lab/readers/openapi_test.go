@@ -220,6 +220,7 @@ func TestOpenAPI(t *testing.T) {
 		{"POST /v1/admin/operators", "/v1/admin/operators", `{"name": "Ada", "role": "viewer", "seconds": 3600}`},
 		{"POST /v1/admin/operators/{name}/revoke", "/v1/admin/operators/Ada/revoke", ""},
 		{"POST /v1/admin/devices/{identity}/{act}", "/v1/admin/devices/" + devices[0].Identity + "/ban", `{"reason": "a test"}`},
+		{"GET /v1/admin/ready.json", "/jobs/two/v1/admin/ready.json", ""}, // 503 where a job is over or paused
 		{"POST /v1/admin/jobs/{name}/{act}", "/v1/admin/jobs/two/pause", `{"reason": "a test"}`},
 		{"GET /v1/admin/paused.json", "/jobs/two/v1/admin/paused.json", ""},
 		{"POST /v1/admin/job/{act}", "/jobs/two/v1/admin/job/resume", ""},
@@ -228,7 +229,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 	for pattern := range schemas {
 		method, path, _ := strings.Cut(pattern, " ")
-		if method != "GET" {
+		if _, unasked := left[pattern]; method != "GET" || !unasked {
 			continue
 		}
 		answered := false
