@@ -55,8 +55,8 @@ var decisions = []struct {
 			[]figureOf{{"fleet", "1000 devices, 10 %", "1 |", "coordinator cpu s"}, {"fleet", "1000 devices, 10 %", "1 |", "coordinator MB"}}, "fleet"},
 		{"A round of 10,000 devices, of which none hangs up, without gateways", "%s s of processor, %s MB",
 			[]figureOf{{"fleet", "10000 devices, 0 %", "1 |", "coordinator cpu s"}, {"fleet", "10000 devices, 0 %", "1 |", "coordinator MB"}}, "fleet"},
-		{"A round of 10,000 devices, of which a twentieth hangs up, over two gateways", "%s s of processor of all servers, %s of it the coordinator's, " +
-			"on a loaded machine; the goal of 12 is not reached",
+		{"A round of 10,000 devices, of which a twentieth hangs up, over two gateways", "%s s of processor of all servers, %s of it the coordinator's; " +
+			"the goal of 12 is not reached",
 			[]figureOf{{"between", "Processor seconds of all servers", "", "all"}, {"between", "10000 devices, 5 %", "1 |", "coordinator cpu s"}}, "between"},
 		{"Killed every five minutes for an hour, 200 devices that come and go", "%s",
 			[]figureOf{{"soak", "", "ledger: ", ""}}, "soak"},
