@@ -13,6 +13,7 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
+	_ "github.com/gomlx/compute/gobackend" // the reference
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/starling-fl/starling/job"
