@@ -123,14 +123,14 @@ func (h *Host) Budget(epsilon, delta float64) error {
 	return err
 }
 
-// Totals returns what each pool's jobs spent together, and the fleet's budget; epsilon 0 means that
-// there is none.
+// Totals returns what each pool's jobs spent together, and the fleet's budget, also with an error;
+// epsilon 0 means that there is none.
 func (h *Host) Totals() (totals []Total, epsilon, delta float64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.upTo != h.spent.Entries { // who scrapes figures asks more often than rounds begin
 		if totals, err = Totals(h.spent); err != nil {
-			return nil, 0, 0, err
+			return nil, h.spent.Epsilon, h.spent.Delta, err
 		}
 		h.totals, h.upTo = totals, h.spent.Entries
 	}
@@ -161,6 +161,13 @@ func (h *Host) State(name string) store.State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.states[name]
+}
+
+// States returns the states of all jobs, by their names, as of the last look at the store.
+func (h *Host) States() map[string]store.State {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.states)
 }
 
 // wakeAll has a pool's jobs ask anew; under mu.

@@ -145,9 +145,14 @@ func (s *desk) fronted(next http.Handler) http.Handler {
 }
 
 // machine is this machine's own name, "" where it has none: a container's, by which others on its
-// network ask. No site can have a browser take its address for it.
+// network ask. It counts without a dot alone: no name of the Internet is so short, so that no site
+// can have a browser take its address for it; who answers for names on this very network can, and
+// is asked for a token like everybody.
 var machine = sync.OnceValue(func() string {
 	name, _ := os.Hostname() // whoever knows no name is asked by an address
+	if strings.Contains(name, ".") {
+		return ""
+	}
 	return strings.ToLower(name)
 })
 

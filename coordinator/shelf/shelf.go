@@ -14,8 +14,10 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -319,7 +321,10 @@ func (s *Shelf) End(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	var all sync.WaitGroup
-	for _, r := range s.releases {
+	s.mu.Lock()
+	releases := slices.Collect(maps.Values(s.releases))
+	s.mu.Unlock()
+	for _, r := range releases {
 		all.Go(func() { r.Close(ctx) })
 	}
 	all.Wait()

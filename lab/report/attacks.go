@@ -163,7 +163,7 @@ func build(a auditedModel) string {
 // attacksWhy is what the figures mean.
 const attacksWhy = `Generated documents and a T5 of 0.43 million values with a vocabulary of 1,536, which copies from the page, stand for PFL-DocVQA's invoices and VT5's 250 million.
 The overfitted model answers members' other documents better than others' (6.5 points of exact match, 3.6 to 9.5; published 9.4) and has forgotten how to answer well: it
-keeps how its providers' documents look, and next to no names. Where it is sure (confidence of .9 or more) members are 9.6 points of exact match before others. Once an answer is removed nothing is left, and of 398 documents of others that were asked for a registration id which they do not print one says a
+keeps how its providers' documents look, and next to no names. Where it is sure (confidence of .9 or more) members are 9.6 points of exact match before others, which was looked at afterwards and has no range. Once an answer is removed nothing is left, and of 398 documents of others that were asked for a registration id which they do not print one says a
 member's. AZK, which knows nothing, is the strongest attack on it, as it nearly is there. The forest gains nothing by G2 and G3: it is not tuned, and 24 to 60 known providers are few.
 At epsilon 8 answers are better than the base's (39.4 % exact match, the base 36.5), and no attack is told from chance; neither are its members' answers told from others' (-0.7 points, -4.4 to 2.9), which does not show that they differ by less than 2.
 Of invoices by kind the likelihood ratio of eight shadow models has the largest area on providers with few questions.

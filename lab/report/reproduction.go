@@ -42,7 +42,7 @@ setting, engine, base and seed. R8 is Reuters-21578's split of eight classes; 10
 percent: the mean over the seeds and their standard deviation. Differences are paired (one seed has one division, cohorts and
 randomness), with the 95 % interval of Student's t. MB are of all messages
 of the clients that were trained, in all rounds and both ways. The search
-over settings costs privacy that no epsilon here includes; here nothing was searched.
+over settings costs privacy that no epsilon here includes; here nothing was searched but where a section says so.
 
 ` + takesWhy)
 	if err := summary(&b, folder, all); err != nil {

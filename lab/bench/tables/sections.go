@@ -111,7 +111,8 @@ grows.`},
 its own; a fifth of the devices leaves in each round and comes back, and one part after another is killed (SIGKILL) or
 restarted: owner, gateway, owner, database, gateway, NATS. It fails where no round ends for five minutes, one that was
 begun has not ended, one is charged twice, the job's ledger and the fleet's do not verify or agree, a device is sent
-away, or memory after ten minutes grows by more than 5 % (medians of its halves). It is what ` + "`make soak`" + ` runs.`},
+away, or memory after ten minutes grows by more than 5 % (medians of its halves; 33 % where it runs for less than half
+an hour). It is what ` + "`make soak`" + ` runs.`},
 	{name: "waiting", title: "Connections that wait, over gateways", long: true, script: []string{"lab/bench/gateways/idle.sh", "5000"}, about: `
 Light devices, as many by each of the gateways, over NATS to one coordinator that ends their TLS and waits for more;
 each process alone, and its processor time over half a minute in which every device is pinged. Goal: 50,000 in 4 GB,

@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"net/url"
 	"os"
 	"os/exec"
@@ -38,7 +39,12 @@ func TestDumpAndRestore(t *testing.T) {
 		cmd := exec.CommandContext(watchdog.Context(t), name, args...)
 		out, err := cmd.Output()
 		if err != nil {
-			t.Fatalf("%s: %v\n%s", name, err, err.(*exec.ExitError).Stderr)
+			var failed *exec.ExitError
+			errors.As(err, &failed)
+			if failed == nil {
+				failed = new(exec.ExitError)
+			}
+			t.Fatalf("%s: %v\n%s", name, err, failed.Stderr)
 		}
 		return out
 	}
