@@ -192,8 +192,8 @@ and a device holds it in 250 MB, 130 as NF4; of 110 million parameters the coord
 NF4. Not measured: a coordinator that evaluates, which holds the weights once more as float32, and a browser.`},
 	{name: "browser", title: "Joining from a browser", script: []string{"lab/bench/browser/run.sh"}, about: `
 A relay between Chromium and the coordinator counts bytes at the socket, HTTP and WebSocket included. Tests hold the sum
-to 1.275 MB (the goal is 1.2; 1.246 on 2026-11-26, 32 kB of it the page, 1,183 the client) and a second visit to 20 kB. A
-job over T5, RoBERTa, a decoder or recordings, with another tokenizer than a WordPiece, or with the post-quantum hybrid
+to 1.275 MB (the goal is 1.2; 1.246 on 2026-11-26, 32 kB of it the page, 1,183 the client) and a second visit to 20 kB.
+A job over T5, RoBERTa, a decoder or recordings, with another tokenizer than a WordPiece, or with the post-quantum hybrid
 has the page load its full build, of 1,536 kB in place of 1,141. The client's code is rewritten for the compressor and
 restored by the page's worker; most of what is left is Go's runtime, its reflection and their tables.`},
 	{name: "dashboard", title: "The operator's dashboard", script: []string{"lab/bench/browser/dashboard.sh"}, about: `
