@@ -193,9 +193,9 @@ NF4. Not measured: a coordinator that evaluates, which holds the weights once mo
 	{name: "browser", title: "Joining from a browser", script: []string{"lab/bench/browser/run.sh"}, about: `
 A relay between Chromium and the coordinator counts bytes at the socket, HTTP and WebSocket included. Tests hold the sum
 to 1.275 MB (the goal is 1.2; 1.246 on 2026-11-26, 32 kB of it the page, 1,183 the client) and a second visit to 20 kB.
-A job over T5, RoBERTa, a decoder or recordings, with another tokenizer than a WordPiece, or with the post-quantum hybrid
-has the page load its full build, of 1,536 kB in place of 1,141. The client's code is rewritten for the compressor and
-restored by the page's worker; most of what is left is Go's runtime, its reflection and their tables.`},
+A job over T5, RoBERTa, a decoder or recordings, with another tokenizer than a WordPiece, or with the post-quantum
+hybrid has the page load its full build, of 1,536 kB in place of 1,141. The client's code is rewritten for the
+compressor and restored by the page's worker; most of what is left is Go's runtime, its reflection and their tables.`},
 	{name: "dashboard", title: "The operator's dashboard", script: []string{"lab/bench/browser/dashboard.sh"}, about: `
 Cohorts that change five times a second, after 2,000 rounds, in a fleet of 10,000, in Chromium without a GPU. Goals: 60
 frames a second, and no task above 50 ms. A test holds tasks to 50 ms of processor time, and to 100 while the page
