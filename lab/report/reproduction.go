@@ -286,7 +286,15 @@ func (c claim) table(b *bytes.Buffer, folder fs.FS, text []byte) error {
 		}
 		return strings.Join(names, "; ")
 	}
-	fmt.Fprintf(b, "\n%d of the preset's %d runs. Base %s (SHA-256); engine %s; build %s.\n", done, len(plan.Points), names(bases, 12), names(engines, 60), names(versions, 40))
+	chosen := ""
+	made, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		return fmt.Errorf("runs: %w", err)
+	}
+	if n := len(made) - 1; n != done { // of a search all runs are kept
+		chosen, done = fmt.Sprintf(", of which validation chose %d", done), n
+	}
+	fmt.Fprintf(b, "\n%d of the preset's %d runs%s. Base %s (SHA-256); engine %s; build %s.\n", done, len(plan.Points), chosen, names(bases, 12), names(engines, 60), names(versions, 40))
 	if builds != "" {
 		fmt.Fprintf(b, "\n%s\n", builds)
 	}

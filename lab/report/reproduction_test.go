@@ -48,6 +48,24 @@ d,30000,DyLoRA 1-16,2,2,abc1234,program,b0,100,0.5,1,2,0.9,40,50,1500,500,5,0.88
 	}
 }
 
+// Of a search all runs are kept and counted, and the one that validation chose is scored.
+func TestReproductionOfASearch(t *testing.T) {
+	const table = `run,on:regime,on:method,seed,chosen,version,engine,base,test_accuracy
+a,eps 0.1,LoRA r=16,31,false,abc1234,program,b0,0.9
+b,eps 0.1,LoRA r=16,31,true,abc1234,program,b0,0.7
+c,eps 0.1,LoRA r=16,31,false,abc1234,program,b0,0.8
+`
+	text, err := Reproduction(fstest.MapFS{"paper004-clips-small.csv": {Data: []byte(table)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"3 of the preset's 130 runs, of which validation chose 1. Base b0", "| eps 0.1 | LoRA r=16 | – | 70.0 |"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q", want)
+		}
+	}
+}
+
 // What is compared is the accuracy in points, or the signal over the noise, seed by seed.
 func TestStatementsOfATable(t *testing.T) {
 	table := "run,on:budget,on:rank,seed,version,signal_norm,noise_norm,test_accuracy\n"
