@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
-	"math/bits"
 	"strconv"
 
 	"github.com/starling-fl/starling/job"
@@ -63,8 +62,8 @@ func slicedBytes(format string, n int) (int, error) {
 }
 
 // updateBytes are those of n values in a masked scheme's encoding before it is masked: of a
-// scheme that is named as a format, as NF4 is, the format's, which has a scale for each block; of
-// fixed16 and fixed32 two and four bytes a value; of any other as few bits as tell its symbols apart.
+// scheme that is named as a format, as NF4 is, the format's, which has a scale for each block; of any
+// other the bits of one device's symbol.
 func updateBytes(scheme string, n int) (int, error) {
 	if f, err := quant.LookupFormat(scheme); err == nil {
 		return f.Size(n), nil
@@ -73,12 +72,9 @@ func updateBytes(scheme string, n int) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("sweep: %w", err)
 	}
-	width := bits.Len(2 * uint(s.MaxSymbol()))
-	switch scheme {
-	case "fixed16":
-		width = 16
-	case "fixed32":
-		width = 32
+	width, err := quant.Width(s, 1)
+	if err != nil {
+		return 0, fmt.Errorf("sweep: %w", err)
 	}
 	return (n*width + 7) / 8, nil
 }
