@@ -122,7 +122,7 @@ of the section that is named, not of the paper's.
 		}
 		var points []*point
 		if err == nil {
-			if _, points, err = read(text); err != nil {
+			if _, points, _, err = read(text); err != nil {
 				return fmt.Errorf("%s.csv: %w", c.Preset, err)
 			}
 		}

@@ -107,7 +107,7 @@ func rows(version string, of map[string][]float64) []*point {
 			fmt.Fprintf(&b, "x,%s,%d,%s,%v\n", name, i, version, v/100)
 		}
 	}
-	_, points, err := read([]byte(b.String()))
+	_, points, _, err := read([]byte(b.String()))
 	if err != nil {
 		panic(err)
 	}

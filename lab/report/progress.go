@@ -33,7 +33,7 @@ func Progress(folder fs.FS) (all []PresetProgress, err error) {
 		have, rows := map[string]bool{}, 0
 		text, err := fs.ReadFile(folder, name+".csv")
 		if err == nil {
-			_, points, err := read(text)
+			_, points, _, err := read(text)
 			if err != nil {
 				return nil, fmt.Errorf("%s.csv: %w", name, err)
 			}

@@ -194,14 +194,15 @@ func (p *point) megabytes() string {
 	return fmt.Sprintf("%.3g", all/1e6)
 }
 
-// read groups a table's rows by everything but the seed, in their order.
-func read(text []byte) (axes []string, all []*point, err error) {
+// read groups a table's rows by everything but the seed, in their order: of the runs that were made
+// and that it has, those that validation chose of a search.
+func read(text []byte) (axes []string, all []*point, made int, err error) {
 	table, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {
-		return nil, nil, fmt.Errorf("results.csv: %w", err)
+		return nil, nil, 0, fmt.Errorf("results.csv: %w", err)
 	}
 	if len(table) < 2 || !slices.Contains(table[0], "test_accuracy") {
-		return nil, nil, errors.New("is no results.csv")
+		return nil, nil, 0, errors.New("is no results.csv")
 	}
 	for _, column := range table[0] {
 		if axis, ok := strings.CutPrefix(column, "on:"); ok && axis != seedAxis {
@@ -227,12 +228,12 @@ func read(text []byte) (axes []string, all []*point, err error) {
 		}
 		at[key].rows[e["seed"]] = e
 	}
-	return axes, all, nil
+	return axes, all, len(table) - 1, nil
 }
 
 // table writes a preset's results beside what was published of them.
 func (c claim) table(b *bytes.Buffer, folder fs.FS, text []byte) error {
-	axes, all, err := read(text)
+	axes, all, made, err := read(text)
 	if err != nil {
 		return err
 	}
@@ -287,14 +288,10 @@ func (c claim) table(b *bytes.Buffer, folder fs.FS, text []byte) error {
 		return strings.Join(names, "; ")
 	}
 	chosen := ""
-	made, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil {
-		return fmt.Errorf("runs: %w", err)
+	if made != done { // a search
+		chosen = fmt.Sprintf(", of which validation chose %d", done)
 	}
-	if n := len(made) - 1; n != done { // of a search all runs are kept
-		chosen, done = fmt.Sprintf(", of which validation chose %d", done), n
-	}
-	fmt.Fprintf(b, "\n%d of the preset's %d runs%s. Base %s (SHA-256); engine %s; build %s.\n", done, len(plan.Points), chosen, names(bases, 12), names(engines, 60), names(versions, 40))
+	fmt.Fprintf(b, "\n%d of the preset's %d runs%s. Base %s (SHA-256); engine %s; build %s.\n", made, len(plan.Points), chosen, names(bases, 12), names(engines, 60), names(versions, 40))
 	if builds != "" {
 		fmt.Fprintf(b, "\n%s\n", builds)
 	}

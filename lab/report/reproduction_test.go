@@ -168,7 +168,7 @@ func TestUncleanTablesAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, points, err := read(text)
+	_, points, _, err := read(text)
 	if err != nil {
 		t.Fatal(err)
 	}
