@@ -38,13 +38,11 @@ func TestDumpAndRestore(t *testing.T) {
 		t.Helper()
 		cmd := exec.CommandContext(watchdog.Context(t), name, args...)
 		out, err := cmd.Output()
-		if err != nil {
-			var failed *exec.ExitError
-			errors.As(err, &failed)
-			if failed == nil {
-				failed = new(exec.ExitError)
-			}
+		if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 			t.Fatalf("%s: %v\n%s", name, err, failed.Stderr)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
 		}
 		return out
 	}
