@@ -111,6 +111,7 @@ internal/reference: model/nn trainer
 internal/sim: coordinator coordinator/monitor coordinator/server dataset edge internal/wire
 internal/tiny: model tokenizer
 internal/terminal:
+internal/untrained: model
 internal/uniform:
 internal/watchdog: internal/cputime
 internal/wire: internal/cbor job/training

@@ -16,6 +16,7 @@ import (
 	_ "github.com/gomlx/compute/gobackend" // the reference
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/internal/untrained"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
@@ -23,35 +24,9 @@ import (
 	"github.com/starling-fl/starling/trainer"
 )
 
-// randomTensors fills a configuration's tensors as an untrained encoder has
-// them; scale widens matrices so that attention is not flat.
-func randomTensors(c model.Config, seed uint64, scale float32) []model.Tensor {
-	var ts []model.Tensor
-	state := seed
-	next := func() float32 { // uniform in -1..1
-		state = state*6364136223846793005 + 1442695040888963407
-		return float32(int64(state>>40)-1<<23) / (1 << 23)
-	}
-	for _, s := range c.BaseTensors() {
-		d := make([]float32, model.Elements(s.Shape))
-		for i := range d {
-			switch {
-			case len(s.Shape) == 2:
-				d[i] = scale * next()
-			case strings.HasSuffix(s.Name, "weight"):
-				d[i] = 1 + 0.1*next()
-			default:
-				d[i] = 0.1 * next()
-			}
-		}
-		ts = append(ts, model.Tensor{Name: s.Name, Shape: s.Shape, Data: d})
-	}
-	return ts
-}
-
 func testBase(t testing.TB, c model.Config) *model.Base {
 	t.Helper()
-	b, err := model.NewBase(c, randomTensors(c, 5, 0.3), []byte("{}"), model.F32)
+	b, err := model.NewBase(c, untrained.Tensors(c, 5, 0.3), []byte("{}"), model.F32)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	_ "github.com/gomlx/compute/gobackend" // the reference
 
+	"github.com/starling-fl/starling/internal/untrained"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
@@ -69,7 +70,7 @@ func hostedTask(t testing.TB, base *model.Base, id byte, rank int) trainer.Task 
 func TestHostedSideBySide(t *testing.T) {
 	d := &described{reads: map[string]int{}}
 	h := New(goBackendOf(t), 3, d.read)
-	other, err := model.NewBase(testSpec(1).Config, randomTensors(testSpec(1).Config, 6, 0.3), []byte("{}"), model.F32)
+	other, err := model.NewBase(testSpec(1).Config, untrained.Tensors(testSpec(1).Config, 6, 0.3), []byte("{}"), model.F32)
 	if err != nil {
 		t.Fatal(err)
 	}
