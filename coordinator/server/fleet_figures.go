@@ -18,9 +18,6 @@ var (
 	fleetDeltaDesc  = prometheus.NewDesc("starling_fleet_delta", "Delta of the fleet's budget.", nil, nil)
 )
 
-// jobStates are all that a job can be in.
-var jobStates = []store.State{store.StateQueued, store.StateRunning, store.StatePaused, store.StateFinished, store.StateStopped, store.StateFailed, store.StateArchived}
-
 // fleetFigures are what jobs of one server spent together.
 type fleetFigures struct {
 	host   *jobs.Host
@@ -39,7 +36,7 @@ func (f fleetFigures) Collect(ch chan<- prometheus.Metric) {
 	for _, state := range f.host.States() {
 		count[state]++
 	}
-	for _, state := range jobStates {
+	for _, state := range store.States() {
 		put(fleetJobsDesc, float64(count[state]), string(state))
 	}
 	totals, epsilon, delta, err := f.host.Totals()

@@ -71,6 +71,11 @@ const (
 	StateArchived State = "archived" // closed for good; what it spent counts on
 )
 
+// States lists all states of a job.
+func States() []State {
+	return []State{StateQueued, StateRunning, StatePaused, StateFinished, StateStopped, StateFailed, StateArchived}
+}
+
 // Over reports whether a job makes no more rounds unless somebody asks for them.
 func (s State) Over() bool {
 	return s == StateFinished || s == StateStopped || s == StateFailed || s == StateArchived
