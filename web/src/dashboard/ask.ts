@@ -11,9 +11,20 @@ export interface Question {
   reason?: string;
 }
 
+/** Who waits for the answer to the question that was put last. */
+let waiting: ((reason: string | undefined) => void) | undefined;
+
+/** Answers who waits by what the dialog was closed with. */
+function answered(): void {
+  const dialog = byId<HTMLDialogElement>("ask");
+  waiting?.(dialog.returnValue === "do" ? byId<HTMLInputElement>("ask-reason").value.trim() : undefined);
+  waiting = undefined;
+}
+
 /** Yields the reason ("" where none is asked for or given); undefined where it is not to be done. */
 export function ask(q: Question): Promise<string | undefined> {
   const dialog = byId<HTMLDialogElement>("ask"), reason = byId<HTMLInputElement>("ask-reason");
+  answered(); // a dialog's closing is told later, which may be now: that of the question before is none to this one
   say("ask-title", q.title);
   say("ask-text", q.text);
   say("ask-act", q.act);
@@ -22,14 +33,13 @@ export function ask(q: Question): Promise<string | undefined> {
   reason.value = "";
   dialog.returnValue = "";
   dialog.showModal();
-  return new Promise((resolve) => {
-    dialog.addEventListener("close", () => resolve(dialog.returnValue === "do" ? reason.value.trim() : undefined), { once: true });
-  });
+  return new Promise((resolve) => { waiting = resolve; });
 }
 
 /** Wires the dialog's buttons: a policy without inline scripts and forms leaves that to us. */
 export function readyToAsk(): void {
   const dialog = byId<HTMLDialogElement>("ask");
+  dialog.addEventListener("close", () => { if (!dialog.open) answered(); });
   byId("ask-act").addEventListener("click", () => dialog.close("do"));
   byId("ask-not").addEventListener("click", () => dialog.close(""));
   byId("ask-reason").addEventListener("keydown", (event) => {

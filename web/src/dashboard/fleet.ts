@@ -25,7 +25,10 @@ export class Fleet {
 
   constructor(call: Call) {
     this.#call = call;
-    // It is fetched while somebody looks at it.
+    // It is fetched while somebody looks at it, and once where its card is unfolded: what
+    // comes above the card meanwhile may have pushed it out of sight.
+    const card = byId<HTMLDetailsElement>("card-fleet");
+    card.addEventListener("toggle", () => { if (card.open && !this.#fresh) void this.load(); });
     new IntersectionObserver((seen) => {
       this.#inSight = seen.some((e) => e.isIntersecting);
       if (this.#inSight && !this.#fresh) void this.load();
