@@ -68,13 +68,12 @@ internal/cputime:
 internal/command: internal/named dataset edge hub internal/nearest internal/terminal internal/strict job model model/base model/known
 internal/command/device: internal/accounts internal/named dataset edge hub internal/command internal/durable internal/engine internal/generation internal/predict
     internal/strict internal/terminal internal/wire job job/training leak model program task trainer wasm
-internal/curve: dp
-internal/command/operator: internal/named audit audit/membership audit/memorization coordinator coordinator/bucket coordinator/jobs coordinator/monitor
-    coordinator/natsaccess coordinator/relay coordinator/server coordinator/shelf coordinator/signin coordinator/spans coordinator/store dataset dp edge evaluate hub internal/strict
-    internal/command internal/curve internal/dossier internal/durable internal/engine internal/engine/plugins internal/evaluation
-    internal/exposure internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim
-    internal/spent internal/terminal internal/wire job model model/base/llama model/known program secagg secagg/strength wasm wasm/compiler
-    web task
+internal/command/operator: internal/named audit audit/membership audit/memorization coordinator coordinator/bucket coordinator/jobs
+    coordinator/monitor coordinator/natsaccess coordinator/relay coordinator/server coordinator/shelf coordinator/signin coordinator/spans
+    coordinator/store dataset dp edge evaluate hub internal/strict internal/command internal/dossier internal/durable internal/engine
+    internal/engine/plugins internal/evaluation internal/exposure internal/fleetdata internal/inspection internal/outcome internal/progress
+    internal/qrcode internal/sim internal/spent internal/terminal internal/wire job model model/base/llama model/known program secagg secagg/strength
+    wasm wasm/compiler web task internal/guarantee
 internal/contentcoding:
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model
@@ -98,6 +97,7 @@ internal/palette:
 internal/pipes:
 internal/predict: audio dataset evaluate/answer internal/command internal/engine internal/named internal/terminal model model/nn task tokenizer
 internal/generation: model model/nn task
+internal/guarantee: dp internal/command internal/terminal job
 internal/progress: coordinator/monitor evaluate/metric internal/terminal job
 internal/qrcode:
 internal/seeded:
@@ -141,7 +141,7 @@ lab/internal/commands: internal/named audit/membership dataset dataset/calls dp 
     tokenizer tokenizer/unigram wasm
 lab/internal/paintings: dataset internal/seeded
 lab/internal/resident:
-lab/internal/plots: audit internal/curve internal/palette lab/canvas
+lab/internal/plots: audit internal/palette lab/canvas internal/guarantee
 lab/report: audit/membership audit/memorization internal/palette internal/durable internal/strict quant simulate lab/canvas lab/sweep
 lab/natsserver: coordinator/natsaccess
 lab/queue: audio dataset edge coordinator/natsaccess lab/natsserver model quant simulate wasm

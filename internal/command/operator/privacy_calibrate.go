@@ -23,15 +23,15 @@ digits and verified: the epsilon printed is that of the multiplier printed.`,
 			if err != nil {
 				return err
 			}
-			if f.noise, err = f.calibrate(acct); err != nil {
+			if f.Noise, err = f.Calibrate(acct); err != nil {
 				return err
 			}
-			answer := fmt.Sprintf("noise multiplier  %.7g\n", f.noise)
+			answer := fmt.Sprintf("noise multiplier  %.7g\n", f.Noise)
 			if acct != dp.RDP {
-				if f.rdpNoise, err = f.calibrate(dp.RDP); err != nil {
+				if f.RDPNoise, err = f.Calibrate(dp.RDP); err != nil {
 					return err
 				}
-				answer += fmt.Sprintf("  the rdp accountant would ask for %.7g\n", f.rdpNoise)
+				answer += fmt.Sprintf("  the rdp accountant would ask for %.7g\n", f.RDPNoise)
 			}
 			return f.report(a, acct, answer)
 		},
@@ -53,18 +53,18 @@ func newPrivacyRoundsCmd(a *command.App, p Plots) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if f.providerRate > 0 {
-				f.rounds, err = f.group().CalibrateRounds(f.epsilon, f.delta, f.noise, acct)
+			if f.ProviderRate > 0 {
+				f.Rounds, err = f.Group().CalibrateRounds(f.Epsilon, f.Delta, f.Noise, acct)
 			} else {
-				f.rounds, err = dp.CalibrateRounds(f.epsilon, f.delta, dp.Mechanism{SamplingRate: f.rate, NoiseMultiplier: f.noise}, acct)
+				f.Rounds, err = dp.CalibrateRounds(f.Epsilon, f.Delta, dp.Mechanism{SamplingRate: f.Rate, NoiseMultiplier: f.Noise}, acct)
 			}
 			if err != nil {
 				return err
 			}
-			if f.rounds == 0 {
-				return fmt.Errorf("one round alone passes epsilon %v: take more noise, a smaller sampling rate or a larger delta", f.epsilon)
+			if f.Rounds == 0 {
+				return fmt.Errorf("one round alone passes epsilon %v: take more noise, a smaller sampling rate or a larger delta", f.Epsilon)
 			}
-			return f.report(a, acct, fmt.Sprintf("rounds            %d\n", f.rounds))
+			return f.report(a, acct, fmt.Sprintf("rounds            %d\n", f.Rounds))
 		},
 	}
 	f.rateFlag(cmd)
@@ -86,10 +86,10 @@ func newPrivacyRateCmd(a *command.App, p Plots) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if f.rate, err = dp.CalibrateSamplingRate(f.epsilon, f.delta, f.noise, f.rounds, acct); err != nil {
+			if f.Rate, err = dp.CalibrateSamplingRate(f.Epsilon, f.Delta, f.Noise, f.Rounds, acct); err != nil {
 				return err
 			}
-			return f.report(a, acct, fmt.Sprintf("sampling rate     %.7g\n", f.rate))
+			return f.report(a, acct, fmt.Sprintf("sampling rate     %.7g\n", f.Rate))
 		},
 	}
 	f.noiseFlag(cmd)
@@ -97,13 +97,4 @@ func newPrivacyRateCmd(a *command.App, p Plots) *cobra.Command {
 	f.epsilonFlag(cmd)
 	f.guaranteeFlags(cmd)
 	return cmd
-}
-
-// calibrate is the noise multiplier that meets --epsilon.
-func (f *privacyFlags) calibrate(acct dp.Accountant) (float64, error) {
-	with := *f
-	return dp.CalibrateEvent(f.epsilon, f.delta, acct, func(z float64) dp.Event {
-		with.noise = z
-		return with.planned(f.rounds)
-	})
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/starling-fl/starling/audit"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/curve"
+	"github.com/starling-fl/starling/internal/guarantee"
 )
 
 // Plots draw what commands are asked to, in the format "svg", "pdf" or "png". A program that links
 // nothing that draws has none.
 type Plots interface {
-	Curve(w io.Writer, format string, c *curve.Curve) error
+	Curve(w io.Writer, format string, c *guarantee.Curve) error
 	Audit(w io.Writer, format string, r audit.Result) error
 }
 
@@ -44,13 +44,13 @@ func writePlot(name string, to func(w io.Writer) error) (err error) {
 }
 
 // writeCurve writes the file of --curve.
-func (f *privacyFlags) writeCurve(r *PrivacyReport, acct dp.Accountant) error {
+func (f *privacyFlags) writeCurve(r *guarantee.Report, acct dp.Accountant) error {
 	if f.curve == "" {
 		return nil
 	}
 	r.Curve = f.curve
-	c := &curve.Curve{Rate: f.rate, Noise: f.noise, Provider: f.providerRate, Delta: f.delta, Target: r.Target}
-	if err := c.Compute(f.rounds, f.planned, acct); err != nil {
+	c := &guarantee.Curve{Rate: f.Rate, Noise: f.Noise, Provider: f.ProviderRate, Delta: f.Delta, Target: r.Target}
+	if err := c.Compute(f.Rounds, f.Event, acct); err != nil {
 		return err
 	}
 	return writePlot(f.curve, func(w io.Writer) error {

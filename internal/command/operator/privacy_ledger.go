@@ -1,8 +1,6 @@
 package operator
 
 import (
-	"math"
-
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dp"
@@ -42,6 +40,3 @@ all of them do, which is more than any of them says. Their events are composed.`
 	cmd.Flags().StringVar(&accountant, "accountant", "tight", `"tight" or "rdp"`)
 	return cmd
 }
-
-// belief is the most that an even prior can become.
-func belief(epsilon float64) float64 { return 1 / (1 + math.Exp(-epsilon)) }

@@ -20,6 +20,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/command/operator"
+	"github.com/starling-fl/starling/internal/guarantee"
 	"github.com/starling-fl/starling/internal/spent"
 	"github.com/starling-fl/starling/lab/internal/plots"
 )
@@ -75,11 +76,11 @@ func TestPrivacySearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r operator.SearchReport
+	var r guarantee.Search
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
-	if math.Abs(r.One.Epsilon-2) > 0.01 || math.Abs(r.Whole.Epsilon/3.953-1) > 0.02 || len(r.Spread) != 4 || r.Spread[1].Runs != 10 {
+	if math.Abs(r.One.Epsilon-2) > 0.01 || math.Abs(r.Whole.Epsilon/3.953-1) > 0.02 || len(r.Quantiles) != 4 || r.Quantiles[1].Runs != 10 {
 		t.Errorf("%+v", r)
 	}
 	if out, err = runPrivacy(t, false, args...); err != nil || !strings.Contains(out, "the search        epsilon 3.9") || !strings.Contains(out, "poisson:10, 10 on average") {
@@ -92,7 +93,7 @@ func TestPrivacyNoiseVerifies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r operator.PrivacyReport
+	var r guarantee.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
@@ -105,26 +106,26 @@ func TestPrivacyNoiseVerifies(t *testing.T) {
 func TestPrivacyCalibrations(t *testing.T) {
 	for _, c := range []struct {
 		args []string
-		ok   func(operator.PrivacyReport) bool
+		ok   func(guarantee.Report) bool
 	}{
 		{[]string{"rounds", "--epsilon", "2", "--delta", "1e-6", "--sampling-rate", "0.01", "--noise-multiplier", "0.83752"},
-			func(r operator.PrivacyReport) bool { return r.Rounds >= 200 && r.Rounds <= 201 }},
+			func(r guarantee.Report) bool { return r.Rounds >= 200 && r.Rounds <= 201 }},
 		{[]string{"rate", "--epsilon", "2", "--delta", "1e-6", "--rounds", "200", "--noise-multiplier", "0.83751"},
-			func(r operator.PrivacyReport) bool { return math.Abs(r.SamplingRate/0.01-1) < 1e-3 }},
+			func(r guarantee.Report) bool { return math.Abs(r.SamplingRate/0.01-1) < 1e-3 }},
 		// The baseline of the competition, and what is left of its claim.
 		{[]string{"noise", "--epsilon", "8", "--delta", "1e-5", "--rounds", "10", "--sampling-rate", "0.2", "--provider-rate", "1", "--participation-hidden"},
-			func(r operator.PrivacyReport) bool {
+			func(r guarantee.Report) bool {
 				return math.Abs(r.NoiseMultiplier/0.770660-1) < 1e-3 && r.Visible != nil && r.Visible.Epsilon > 14
 			}},
 		{[]string{"epsilon", "--noise-multiplier", "0.771484375", "--delta", "1e-5", "--rounds", "10", "--sampling-rate", "0.2", "--provider-rate", "1"},
-			func(r operator.PrivacyReport) bool {
+			func(r guarantee.Report) bool {
 				return math.Abs(r.Epsilon-14.46) < 0.01 && r.Visible == nil && r.Adjacency == dp.AdjacencyProvider
 			}},
 		{[]string{"rounds", "--epsilon", "8", "--delta", "1e-5", "--noise-multiplier", "1", "--sampling-rate", "0.2", "--provider-rate", "0.3"},
-			func(r operator.PrivacyReport) bool { return r.Rounds > 10 && r.Epsilon <= 8 && r.Epsilon > 7.8 }},
+			func(r guarantee.Report) bool { return r.Rounds > 10 && r.Epsilon <= 8 && r.Epsilon > 7.8 }},
 	} {
 		out, err := runPrivacy(t, true, c.args...)
-		var r operator.PrivacyReport
+		var r guarantee.Report
 		if err == nil {
 			err = json.Unmarshal([]byte(out), &r)
 		}

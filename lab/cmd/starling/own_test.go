@@ -9,7 +9,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/command/operator"
+	"github.com/starling-fl/starling/internal/guarantee"
 	"github.com/starling-fl/starling/internal/spent"
 )
 
@@ -33,7 +33,7 @@ func TestExplainSaysWhoseNoise(t *testing.T) {
 		if code := run(t.Context(), []string{"privacy", "explain", "--job", path, "--json"}, strings.NewReader(""), &out, &errs); code != 0 {
 			t.Fatalf("%s: %d, %s", noise, code, errs.String())
 		}
-		var e operator.Explained
+		var e guarantee.Explained
 		if err := json.Unmarshal([]byte(out.String()), &e); err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestPublishedBaselines(t *testing.T) {
 		if code := run(t.Context(), []string{"privacy", "explain", "--job", path, "--json"}, strings.NewReader(""), &out, &errs); code != 0 {
 			t.Fatalf("%s: %d, %s", name, code, errs.String())
 		}
-		var e operator.Explained
+		var e guarantee.Explained
 		if err := json.Unmarshal([]byte(out.String()), &e); err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/starling-fl/starling/internal/curve"
+	"github.com/starling-fl/starling/internal/guarantee"
 	"github.com/starling-fl/starling/internal/palette"
 )
 
@@ -28,7 +28,7 @@ var (
 )
 
 // Curve draws epsilon over the rounds of a job, as svg, pdf or png.
-func (Plots) Curve(w io.Writer, format string, c *curve.Curve) error {
+func (Plots) Curve(w io.Writer, format string, c *guarantee.Curve) error {
 	p, err := drawn(c)
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func (Plots) Curve(w io.Writer, format string, c *curve.Curve) error {
 	return write(w, format, p)
 }
 
-func drawn(c *curve.Curve) (*plot.Plot, error) {
+func drawn(c *guarantee.Curve) (*plot.Plot, error) {
 	p := plot.New()
 	sans := font.Font{Typeface: "Liberation", Variant: "Sans"}
 	for _, style := range []*text.Style{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
@@ -71,7 +71,7 @@ func drawn(c *curve.Curve) (*plot.Plot, error) {
 	p.Add(grid)
 
 	top, bottom := 0.0, math.Inf(1)
-	add := func(name string, col color.Color, width float64, dashes []vg.Length, y func(curve.Point) float64) error {
+	add := func(name string, col color.Color, width float64, dashes []vg.Length, y func(guarantee.Point) float64) error {
 		xy := plotter.XYs{}
 		for _, pt := range c.Points {
 			if v := y(pt); v > 0 {
@@ -104,9 +104,9 @@ func drawn(c *curve.Curve) (*plot.Plot, error) {
 	dash := []vg.Length{vg.Points(5), vg.Points(3)}
 	dots := []vg.Length{vg.Points(1.5), vg.Points(2.5)}
 	if err := errors.Join(
-		add("participation seen by the adversary", orange, 1.4, dash, func(q curve.Point) float64 { return q.Visible }),
-		add("Rényi bound (rdp)", grey, 1.2, dots, func(q curve.Point) float64 { return q.RDP }),
-		add("tight bound", blue, 2, nil, func(q curve.Point) float64 { return q.Tight }),
+		add("participation seen by the adversary", orange, 1.4, dash, func(q guarantee.Point) float64 { return q.Visible }),
+		add("Rényi bound (rdp)", grey, 1.2, dots, func(q guarantee.Point) float64 { return q.RDP }),
+		add("tight bound", blue, 2, nil, func(q guarantee.Point) float64 { return q.Tight }),
 	); err != nil {
 		return nil, err
 	}

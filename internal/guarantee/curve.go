@@ -1,5 +1,4 @@
-// Package curve is epsilon over the rounds of a job, computed and as a table.
-package curve
+package guarantee
 
 import (
 	"encoding/csv"
@@ -26,15 +25,15 @@ type Point struct {
 	Tight, Lower, RDP, Visible float64 // Tight and Lower are 0 with the rdp accountant
 }
 
-// count is about how many numbers of rounds a curve is computed at.
-const count = 28
+// curvePoints is about how many numbers of rounds a curve is computed at.
+const curvePoints = 28
 
 // Compute fills in the points from the first round to the last, of the rounds that planned
 // makes; they are evenly spaced in the square root, along which epsilon is near a line.
 func (c *Curve) Compute(rounds int, planned func(rounds int) dp.Event, acct dp.Accountant) error {
 	last := 0
-	for i := 1; i <= count; i++ {
-		n := int(math.Ceil(float64(rounds) * math.Pow(float64(i)/count, 2)))
+	for i := 1; i <= curvePoints; i++ {
+		n := int(math.Ceil(float64(rounds) * math.Pow(float64(i)/curvePoints, 2)))
 		if n == last {
 			continue
 		}
