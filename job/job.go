@@ -50,6 +50,11 @@ type Job struct {
 	// digits, as 'starling base verify' prints them. Empty is any. Devices hold the base to
 	// lists of such hashes.
 	BaseSHA256 string `yaml:"base_sha256" json:",omitempty"`
+	// ValidationFile is a public labelled file that scores every round and chooses the rank of
+	// the release; empty is none, and it may change between two starts. The command line reads
+	// it: beside the job file where it is relative, and for one job of a server of several in
+	// public/ of the server's folder, and nowhere else.
+	ValidationFile string `yaml:"validation_file" json:"-"`
 
 	Adapter   Adapter   `yaml:"adapter"`
 	Training  Training  `yaml:"training"`

@@ -41,7 +41,8 @@ func (p *Privacy) UnmarshalYAML(decode func(any) error) error {
 	return decode((*group)(p))
 }
 
-// Load is Parse on a file. A relative base is looked for beside it.
+// Load is Parse on a file. A relative base is looked for beside it, and so is a relative
+// validation_file.
 func Load(path string) (Job, error) {
 	f, err := named.Once(path)
 	if err != nil {
@@ -59,6 +60,9 @@ func Load(path string) (Job, error) {
 		if info, err := os.Stat(beside); err == nil && info.IsDir() {
 			j.Base = beside
 		}
+	}
+	if j.ValidationFile != "" && !filepath.IsAbs(j.ValidationFile) {
+		j.ValidationFile = filepath.Join(filepath.Dir(path), j.ValidationFile)
 	}
 	return j, nil
 }

@@ -198,6 +198,7 @@ func readJob(path, dir string) (map[string]any, error) {
 	if err := strict.Read(f, &keys); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, unreadable(err))
 	}
+	delete(keys, "validation_file") // a server's: a simulation holds out a part of its data
 	return keys, nil
 }
 

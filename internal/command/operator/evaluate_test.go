@@ -57,7 +57,7 @@ func TestTheTestSplitChoosesNothing(t *testing.T) {
 	for name, made := range map[string]func() (scores, error){
 		"demo": func() (scores, error) { return newScores(b, layout, j.Adapter.Sequence, data.Validation, data.Test) },
 		"serve": func() (scores, error) {
-			m, err := serve.measures(j, b, layout)
+			m, err := measuresOf(serve.validation, serve.test, serve.columns, j, b)
 			s, _ := m.(scores)
 			return s, err
 		},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -143,14 +144,19 @@ a device of one pool cannot enrol in another.`,
 		if err != nil {
 			return err
 		}
-		if plain, err := job.Parse(strings.NewReader(string(text))); err != nil || plain.Base != j.Base {
+		plain, err := job.Parse(strings.NewReader(string(text)))
+		if err != nil || plain.Base != j.Base {
 			return errors.Join(err, command.Usagef("base: %q lies beside the job file: give its whole path, since the server reads the file elsewhere", plain.Base))
 		}
 		in := store.Hosted{Name: name, Pool: pool, Priority: priority, File: text}
 		if in.Name == "" {
 			in.Name = strings.Trim(notOfAName.ReplaceAllString(strings.ToLower(j.Name), "-"), "-")
 		}
-		if dir := cmd.Flag("dir").Value.String(); dir != "" {
+		dir := cmd.Flag("dir").Value.String()
+		if err := findPublic(dir, plain.ValidationFile); err != nil {
+			return err
+		}
+		if dir != "" {
 			if in.Folder, err = adopt(dir, j); err != nil {
 				return err
 			}
@@ -163,6 +169,22 @@ a device of one pool cannot enrol in another.`,
 		})
 	}
 	return cmd
+}
+
+// findPublic refuses a job's validation_file that its server will not find; of a server elsewhere
+// only its name is known.
+func findPublic(dir, name string) error {
+	if name == "" {
+		return nil
+	}
+	path, err := publicFile(dir, name)
+	if err != nil {
+		return command.Usage(err)
+	}
+	if _, err := os.Stat(path); dir != "" && err != nil {
+		return command.Usagef("validation_file is %.80q: put that file to %s first (%v)", name, path, err)
+	}
+	return nil
 }
 
 // adopt makes a folder a server's, where it is none, and says where the job lies if that is

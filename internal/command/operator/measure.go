@@ -3,10 +3,12 @@ package operator
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strconv"
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/monitor"
+	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/outcome"
@@ -27,13 +29,17 @@ type measures interface {
 	report(ctx context.Context, a *command.App, r outcome.Report, layout *model.Layout, result monitor.Result, everyRank bool) error
 }
 
-// measures reads the public files as the job's task wants them.
-func (f serveFlags) measures(j job.Job, b *model.Base, layout *model.Layout) (measures, error) {
-	validation, err := loadPublic(f.validation, f.columns, j.Labels)
+// measuresOf reads the public files, "" for none, as the job's task wants them.
+func measuresOf(validationFile, testFile string, columns dataset.Columns, j job.Job, b *model.Base) (measures, error) {
+	layout, err := outcome.Layout(j, b)
 	if err != nil {
 		return nil, err
 	}
-	test, err := loadPublic(f.test, f.columns, j.Labels)
+	validation, err := loadPublic(validationFile, columns, j.Labels)
+	if err != nil {
+		return nil, err
+	}
+	test, err := loadPublic(testFile, columns, j.Labels)
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +51,35 @@ func (f serveFlags) measures(j job.Job, b *model.Base, layout *model.Layout) (me
 		return nil, err
 	}
 	return answerScores{on[0], on[1]}, nil
+}
+
+// publicFolder is where a server of several jobs has the files that measure them: an operator who
+// submits a job from elsewhere has no other file of the server read.
+const publicFolder = "public"
+
+// publicFile is where in a server's folder a job's validation_file lies.
+func publicFile(dir, name string) (string, error) {
+	if !filepath.IsLocal(name) {
+		return "", fmt.Errorf("validation_file is %.80q: one of a server's jobs names a file in %s/ of the server's folder, from there on", name, publicFolder)
+	}
+	return filepath.Join(dir, publicFolder, name), nil
+}
+
+// measureHosted has one of a server's jobs measured on its validation_file, if it has one.
+func measureHosted(cfg *coordinator.Config, dir string) error {
+	if cfg.Job.ValidationFile == "" {
+		return nil
+	}
+	path, err := publicFile(dir, cfg.Job.ValidationFile)
+	if err != nil {
+		return err
+	}
+	m, err := measuresOf(path, "", dataset.Columns{}, cfg.Job.ForBase(cfg.Base.Config), cfg.Base)
+	if err != nil {
+		return fmt.Errorf("validation_file: %w", err)
+	}
+	m.choose(cfg)
+	return nil
 }
 
 func (s scores) report(ctx context.Context, a *command.App, r outcome.Report, layout *model.Layout, result monitor.Result, everyRank bool) error {

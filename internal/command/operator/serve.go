@@ -200,7 +200,7 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	measured, err := f.measures(job, b, layout)
+	measured, err := measuresOf(cmp.Or(f.validation, job.ValidationFile), f.test, f.columns, job, b)
 	if err != nil {
 		return err
 	}

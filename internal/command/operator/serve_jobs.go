@@ -77,7 +77,7 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 	for flag, given := range map[string]bool{"--validation": f.validation != "", "--test": f.test != "", "--test-every-rank": f.everyRank,
 		"--sample": f.sample != "", "--witness": f.witness != "", "--allow-origin": len(f.origins) > 0, "--despite-dropout": f.despiteDropout, "--qr": f.qr} {
 		if given {
-			return command.Usagef("%s is one job's: it goes with --job", flag)
+			return command.Usagef("%s is one job's: it goes with --job%s", flag, map[string]string{"--validation": ", or as validation_file into a job's file"}[flag])
 		}
 	}
 	if err := f.keep(); err != nil {
@@ -131,6 +131,9 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 				return nil, err
 			}
 			if err := kept.Load(ctx, &cfg, dir); err != nil {
+				return nil, err
+			}
+			if err := measureHosted(&cfg, f.dir); err != nil {
 				return nil, err
 			}
 			kept.Release(ctx, &cfg, j.Folder)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/model"
 )
 
 // TestServerOfTwoJobs: an operator submits two jobs to one server, four devices take part in
@@ -31,6 +33,8 @@ func TestServerOfTwoJobs(t *testing.T) {
 		return string(out)
 	}
 	run("invoices", "--out", data, "--clients", fmt.Sprint(devices))
+	public := filepath.Join(dir, "public")
+	run("invoices", "--out", public, "--split", "validation", "--clients", "1")
 	for name, priority := range map[string]string{"first": "1", "second": "0"} {
 		text := fmt.Sprintf(`
 name: %s
@@ -42,9 +46,27 @@ shard: {size: 8, floor: 3, corrupt: 0, breach_bits: 0}
 privacy: {simulated_population: 1000000, simulated_cohort: 10000}
 `, name, rounds, devices)
 		file := filepath.Join(dir, name+".yaml")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+		write := func(text string) {
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
+		if name == "second" { // is scored on a file of the server's, and on none that it does not have, or that is elsewhere
+			for _, other := range []string{"validation-0.jsonl", "../../public/validation-0.jsonl", filepath.Join(public, "validation-0.jsonl")} {
+				write(text + "validation_file: " + other)
+				if out, err := exec.CommandContext(watchdog.Context(t), binary, "job", "submit", "--dir", state, file).CombinedOutput(); err == nil || !strings.Contains(string(out), "validation_file is") {
+					t.Errorf("validation_file %s: %v, %s", other, err, out)
+				}
+			}
+			if err := os.MkdirAll(state, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(public, filepath.Join(state, "public")); err != nil {
+				t.Fatal(err)
+			}
+			text += "validation_file: validation-0.jsonl\n"
+		}
+		write(text)
 		if said := run("job", "submit", "--json", "--dir", state, "--priority", priority, file); said != fmt.Sprintf("{\"act\":\"submit\",\"on\":%q}\n", name) {
 			t.Errorf("submitted: %q", said)
 		}
@@ -139,6 +161,15 @@ privacy: {simulated_population: 1000000, simulated_cohort: 10000}
 	if len(charged) < 2*rounds || over.Head != local.Head || local.Epsilon != 1e12 || len(local.Totals) != 1 || local.Totals[0].Jobs != 2 ||
 		local.Totals[0].Rounds != len(charged) || local.Totals[0].Guarantee == nil {
 		t.Errorf("ledger %+v", local)
+	}
+	for name, measured := range map[string]bool{"first": false, "second": true} {
+		text, err := os.ReadFile(filepath.Join(state, "jobs", name, "checkpoint", model.CheckpointFile))
+		var of struct {
+			BestRank int `json:"best_rank"`
+		}
+		if err := errors.Join(err, json.Unmarshal(text, &of)); err != nil || (of.BestRank > 0) != measured {
+			t.Errorf("the release of %s has the rank %d, %v", name, of.BestRank, err)
+		}
 	}
 	for what, n := range charged {
 		if n != 1 {
