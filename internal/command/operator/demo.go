@@ -16,6 +16,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
+	"github.com/starling-fl/starling/internal/evaluation"
 	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/internal/outcome"
 	"github.com/starling-fl/starling/internal/progress"
@@ -229,49 +230,6 @@ func (f demoFlags) tune(j *coordinator.Job, d *fleetdata.Data) {
 	}
 }
 
-// chooseBase is the base that the job names, or one that fits the data.
-func (f demoFlags) chooseBase(j *coordinator.Job, d *fleetdata.Data) (*model.Base, error) {
-	held := task.For(d.Test.Form())
-	if j.Task = held.String(); f.task != "" && f.task != j.Task {
-		return nil, command.Usagef("--task is %s, but what %s holds is for the task %s", f.task, d.Name, j.Task)
-	}
-	if held == model.TaskImage {
-		b, scaled, err := trainImages(j, d.Test.Examples[0].Image, f.seed)
-		if scaled {
-			d.Note("images are scaled to %d x %d, the size of a base that is trained from nothing: --base names one that was trained before", defaultSide, defaultSide)
-		}
-		if b != nil || err != nil {
-			return b, err
-		}
-	}
-	if held == model.TaskTranscribe {
-		if b, err := trainTranscripts(j, d, f.seed); b != nil || err != nil {
-			return b, err
-		}
-	}
-	if held == model.TaskListen {
-		if b, err := trainRecordings(j, f.seed); b != nil || err != nil {
-			return b, err
-		}
-	}
-	if held == model.TaskCausal {
-		return f.writingBase(j)
-	}
-	b, err := command.LoadBase(j.Base)
-	if err != nil {
-		return nil, err
-	}
-	if only := b.Config.DefaultTask(); only != held && (only != model.TaskClassify || held == model.TaskImage || held == model.TaskListen) && !(held == model.TaskTranscribe && only == model.TaskListen) {
-		return nil, command.Usagef("--base %s, a %s, is for the task %s, and what %s holds is for %s", f.base, b.Config.ModelType, only, d.Name, j.Task)
-	}
-	if held == model.TaskListen && f.data == "" {
-		if j.Adapter.Sequence, err = wordFrames(b.Config); err != nil {
-			return nil, command.Usagef("--base %s: %w", f.base, err)
-		}
-	}
-	return b, nil
-}
-
 func runDemo(ctx context.Context, a *command.App, f demoFlags) error {
 	start := time.Now()
 	if err := f.validate(); err != nil {
@@ -289,9 +247,12 @@ func runDemo(ctx context.Context, a *command.App, f demoFlags) error {
 		return err
 	}
 	f.tune(&job, data)
-	b, err := f.chooseBase(&job, data)
+	b, err := data.ChooseBase(&job, f.task, f.seed)
 	if err != nil {
 		return err
+	}
+	if job.Task == model.TaskCausal.String() && (f.headOnly || f.record != "") {
+		return command.Usagef("--task causal has no head: --head-only and --record are not for it")
 	}
 	job = job.ForBase(b.Config)
 	layout, err := outcome.Layout(job, b)
@@ -302,22 +263,25 @@ func runDemo(ctx context.Context, a *command.App, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	scores, err := newScores(b, layout, job.Adapter.Sequence, data.Validation, data.Test)
+	splits, err := evaluation.NewLabelled(b, layout, job.Adapter.Sequence, data.Validation, data.Test)
 	if err != nil {
 		return err
 	}
-	written, err := newWritten(ctx, a, job, b, layout, data)
+	written, err := evaluation.NewCompletions(ctx, b, layout, job.Adapter.Sequence, data.Test)
 	if err != nil {
 		return err
+	}
+	if written != nil {
+		fmt.Fprintf(a.Stderr, "before: exact match %.1f %% of %d completions by people whom nobody has heard\n", 100*written.Before.ExactMatch, written.Len())
 	}
 	dir := filepath.Join(f.out, time.Now().Format("20060102-150405"))
 	if err := command.EnsureDir(dir); err != nil {
 		return err
 	}
-	view := progress.NewView(a.Stderr, job, scores.liveNote())
-	view.Learning = scores.learning(job.Rounds)
+	view := progress.NewView(a.Stderr, job, splits.Note())
+	view.Learning = splits.Learning(job.Rounds)
 	cfg := f.fleet(a, coordinator.Config{Job: job, Dir: dir, Base: b, Start: adapter, Progress: view.Show}, data)
-	scores.choose(&cfg.Coordinator)
+	splits.Choose(&cfg.Coordinator)
 	result, err := sim.Run(ctx, cfg)
 	if err != nil {
 		return err
@@ -325,11 +289,16 @@ func runDemo(ctx context.Context, a *command.App, f demoFlags) error {
 	r := outcome.Report{Task: data.Name, Devices: len(data.Clients)}
 	r.Settle(job, result.Result)
 	r.CountTraffic(result.Traffic)
-	if err := r.Measure(ctx, layout, result.Result, scores.test, f.everyRank); err != nil {
+	if err := r.Measure(ctx, layout, result.Result, splits.Test, f.everyRank); err != nil {
 		return err
 	}
 	if written != nil {
-		return written.report(ctx, a, r, result.Adapter, start)
+		out, err := written.Report(ctx, r, result.Adapter)
+		if err != nil {
+			return err
+		}
+		out.Seconds = time.Since(start).Seconds()
+		return a.Emit(out, out.Print)
 	}
 	r.Seconds = time.Since(start).Seconds()
 	if f.record != "" {

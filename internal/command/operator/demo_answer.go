@@ -7,18 +7,14 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
-	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/evaluation"
 	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/internal/outcome"
 	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/wasm/compiler"
 )
-
-// liveQuestions is how many validation questions score an adapter while rounds run.
-const liveQuestions = 48
 
 // Lengths of a document with its question, and of an answer, in tokens.
 const (
@@ -55,19 +51,18 @@ func runAnswerDemo(ctx context.Context, a *command.App, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	on, err := evaluate.NewQuestions(compiler.New(), b, layout, documentTokens, data.Validation, data.Test)
+	splits, err := evaluation.NewQuestions(b, layout, documentTokens, data.Validation, data.Test)
 	if err != nil {
 		return err
 	}
-	scores := answerScores{on[0], on[1]}
 	dir := filepath.Join(f.out, began.Format("20060102-150405"))
 	if err := command.EnsureDir(dir); err != nil {
 		return err
 	}
-	view := progress.NewView(a.Stderr, j, scores.liveNote())
+	view := progress.NewView(a.Stderr, j, splits.Note())
 	cfg := f.fleet(a, coordinator.Config{Job: j, Dir: dir, Base: b, Progress: view.Show}, data)
-	scores.choose(&cfg.Coordinator)
-	before, err := scores.test.Score(ctx, model.NewAdapter(layout, 0), 0)
+	splits.Choose(&cfg.Coordinator)
+	before, err := splits.Test.Score(ctx, model.NewAdapter(layout, 0), 0)
 	if err != nil {
 		return err
 	}
@@ -79,7 +74,7 @@ func runAnswerDemo(ctx context.Context, a *command.App, f demoFlags) error {
 	r := outcome.Report{Task: data.Name, Devices: len(data.Clients)}
 	r.Settle(j, result.Result)
 	r.CountTraffic(result.Traffic)
-	out, err := scores.after(ctx, r, before, result.Result)
+	out, err := splits.After(ctx, r, before, result.Result)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/internal/evaluation"
 	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/internal/outcome"
 	"github.com/starling-fl/starling/job"
@@ -39,7 +40,7 @@ func TestTheTestSplitChoosesNothing(t *testing.T) {
 		}
 		return s
 	}
-	n := liveTexts + 7 // so that the live evaluator is a sample
+	n := evaluation.LiveExamples + 7 // so that the live evaluator is a sample
 	dir := t.TempDir()
 	file := func(name, label string) string {
 		var lines []byte
@@ -54,11 +55,13 @@ func TestTheTestSplitChoosesNothing(t *testing.T) {
 	}
 	serve := serveFlags{validation: file("validation.jsonl", "a"), test: file("test.jsonl", "b")}
 	data := &fleetdata.Data{Validation: split(n, 0), Test: split(n, 1)}
-	for name, made := range map[string]func() (scores, error){
-		"demo": func() (scores, error) { return newScores(b, layout, j.Adapter.Sequence, data.Validation, data.Test) },
-		"serve": func() (scores, error) {
-			m, err := measuresOf(serve.validation, serve.test, serve.columns, j, b)
-			s, _ := m.(scores)
+	for name, made := range map[string]func() (evaluation.Labelled, error){
+		"demo": func() (evaluation.Labelled, error) {
+			return evaluation.NewLabelled(b, layout, j.Adapter.Sequence, data.Validation, data.Test)
+		},
+		"serve": func() (evaluation.Labelled, error) {
+			m, err := evaluation.ReadSplits(serve.validation, serve.test, serve.columns, j, b)
+			s, _ := m.(evaluation.Labelled)
 			return s, err
 		},
 	} {
@@ -67,10 +70,10 @@ func TestTheTestSplitChoosesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		var cfg coordinator.Config
-		s.choose(&cfg)
+		s.Choose(&cfg)
 		for what, e := range map[string]coordinator.Evaluator{"the evaluator": cfg.Evaluator, "the live evaluator": cfg.Live} {
 			given, ok := e.(*evaluate.Labelled)
-			if !ok || len(given.Right) < liveTexts {
+			if !ok || len(given.Right) < evaluation.LiveExamples {
 				t.Fatalf("%s: %s is %T", name, what, e)
 			}
 			for _, label := range given.Right {
@@ -79,12 +82,12 @@ func TestTheTestSplitChoosesNothing(t *testing.T) {
 				}
 			}
 		}
-		if s.test == nil || len(s.test.Right) != n || s.test.Right[0][0] != 1 {
+		if s.Test == nil || len(s.Test.Right) != n || s.Test.Right[0][0] != 1 {
 			t.Errorf("%s: the result is not of the test split", name)
 		}
 	}
 	var cfg coordinator.Config
-	if (scores{test: &evaluate.Labelled{}}).choose(&cfg); cfg.Evaluator != nil || cfg.Live != nil {
+	if (evaluation.Labelled{Test: &evaluate.Labelled{}}).Choose(&cfg); cfg.Evaluator != nil || cfg.Live != nil {
 		t.Error("without a validation split something measures the rounds")
 	}
 }
@@ -104,12 +107,12 @@ func TestValidationLoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := &dataset.Set{Labels: j.Labels, Examples: []dataset.Example{{Text: "one", Label: 0}, {Text: "two", Label: 1}, {Text: "six", Label: 0}}}
-	s, err := newScores(b, layout, j.Adapter.Sequence, set, nil)
+	s, err := evaluation.NewLabelled(b, layout, j.Adapter.Sequence, set, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	adapter := model.NewAdapter(layout, 1)
-	measured, err := s.validation.Evaluate(t.Context(), adapter, []int{0, 1})
+	measured, err := s.Validation.Evaluate(t.Context(), adapter, []int{0, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,17 +127,17 @@ func TestValidationLoss(t *testing.T) {
 func TestTheTestQuestionsChooseNothing(t *testing.T) {
 	split := func(truth string) *evaluate.Questions {
 		a := &evaluate.Questions{}
-		for i := range liveQuestions + 7 { // so that the live evaluator is a sample
+		for i := range evaluation.LiveQuestions + 7 { // so that the live evaluator is a sample
 			a.Examples = append(a.Examples, dataset.Example{Text: fmt.Sprint("text ", i)})
 			a.Truths = append(a.Truths, []string{truth})
 		}
 		return a
 	}
 	var cfg coordinator.Config
-	answerScores{validation: split("validation"), test: split("test")}.choose(&cfg)
+	evaluation.Questions{Validation: split("validation"), Test: split("test")}.Choose(&cfg)
 	for what, e := range map[string]coordinator.Evaluator{"the evaluator": cfg.Evaluator, "the live evaluator": cfg.Live} {
 		given, ok := e.(*evaluate.Questions)
-		if !ok || len(given.Truths) < liveQuestions {
+		if !ok || len(given.Truths) < evaluation.LiveQuestions {
 			t.Fatalf("%s is %T", what, e)
 		}
 		for _, truths := range given.Truths {

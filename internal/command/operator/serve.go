@@ -25,6 +25,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/evaluation"
 	"github.com/starling-fl/starling/internal/outcome"
 	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/internal/wire"
@@ -135,25 +136,13 @@ one fleet, until it is stopped.`,
 	return cmd
 }
 
-// loadPublic reads a public set over the job's labels; nil for no path.
-func loadPublic(path string, columns dataset.Columns, labels []string) (*dataset.Set, error) {
-	if path == "" {
-		return nil, nil
-	}
-	set, err := command.LoadLabelled(path, columns)
-	if err != nil {
-		return nil, err
-	}
-	return set.Relabel(labels)
-}
-
 // loadSample reads the file for visitors as it is, once it is known that they could
 // join with it.
 func loadSample(f serveFlags, labels []string) ([]byte, string, error) {
 	if f.sample == "" {
 		return nil, "", nil
 	}
-	if _, err := loadPublic(f.sample, f.columns, labels); err != nil {
+	if _, err := evaluation.ReadPublic(f.sample, f.columns, labels); err != nil {
 		return nil, "", fmt.Errorf("--sample: %w", err)
 	}
 	if info, err := os.Stat(f.sample); err == nil && info.IsDir() {
@@ -200,19 +189,19 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	measured, err := measuresOf(cmp.Or(f.validation, job.ValidationFile), f.test, f.columns, job, b)
+	splits, err := evaluation.ReadSplits(cmp.Or(f.validation, job.ValidationFile), f.test, f.columns, job, b)
 	if err != nil {
 		return err
 	}
-	view := progress.NewView(a.Stderr, job, measured.liveNote())
-	view.Learning = measured.learning(job.Rounds)
+	view := progress.NewView(a.Stderr, job, splits.Note())
+	view.Learning = splits.Learning(job.Rounds)
 	if f.witness != "" {
 		cfg.Cosign = (&server.Witness{URL: f.witness, HTTP: http.DefaultClient}).Cosign
 	}
 	if f.log.Drawn() {
 		cfg.Progress = view.Show
 	}
-	measured.choose(&cfg)
+	splits.Choose(&cfg)
 	nc, end, err := f.reach(cfg.Log)
 	if err != nil {
 		return err
@@ -256,7 +245,11 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	r.Settle(job, result)
 	r.Parts = &result.Parts
 	r.Seconds = time.Since(start).Seconds()
-	return errors.Join(runErr, measured.report(ctx, a, r, layout, result, f.everyRank))
+	report, err := splits.Report(ctx, r, layout, result, f.everyRank)
+	if err == nil {
+		err = a.Emit(report, report.Print)
+	}
+	return errors.Join(runErr, err)
 }
 
 // listenDevices opens the devices' listener, and says how they reach it. owns says whether this
