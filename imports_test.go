@@ -68,11 +68,11 @@ internal/cputime:
 internal/command: internal/named dataset edge hub internal/nearest internal/terminal internal/strict job model model/base model/known
 internal/command/device: internal/accounts internal/named dataset edge hub internal/command internal/durable internal/engine internal/generation internal/predict
     internal/strict internal/terminal internal/wire job job/training leak model program task trainer wasm
-internal/command/operator: internal/named audit audit/membership audit/memorization coordinator coordinator/bucket coordinator/jobs
-    coordinator/natsaccess coordinator/relay coordinator/server coordinator/shelf coordinator/signin coordinator/spans coordinator/store dataset dp
-    edge hub internal/strict internal/command internal/dossier internal/durable internal/engine internal/engine/plugins internal/evaluation
-    internal/exposure internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim internal/spent
-    internal/terminal internal/wire job model model/known program secagg secagg/strength wasm web task internal/guarantee
+internal/command/operator: internal/named audit audit/membership coordinator coordinator/bucket coordinator/jobs coordinator/natsaccess
+    coordinator/relay coordinator/server coordinator/shelf coordinator/signin coordinator/spans coordinator/store dataset dp edge hub internal/strict
+    internal/command internal/dossier internal/durable internal/engine internal/engine/plugins internal/evaluation internal/exposure
+    internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim internal/spent internal/terminal
+    internal/wire job model model/known program secagg secagg/strength wasm web task internal/guarantee
 internal/contentcoding:
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model
@@ -87,6 +87,7 @@ internal/engine/plugins: edge internal/engine model/nn/hosted program xla
 internal/evaluation: dataset evaluate evaluate/answer internal/command internal/engine internal/predict internal/terminal model task coordinator
     coordinator/monitor internal/outcome internal/progress wasm/compiler job
 internal/exposure: internal/named audit/membership audit/memorization dataset evaluate evaluate/answer internal/engine internal/terminal model task
+    audit internal/command internal/dossier internal/fleetdata
 internal/fleetdata: internal/named dataset dataset/calls internal/command job model model/base/llama task
 internal/inspection: internal/named wasm
 internal/jinja:

@@ -8,9 +8,9 @@ import (
 	"github.com/starling-fl/starling/task"
 )
 
-// ChooseBase returns the base that the job names or, where it names none, one that fits the data, and sets what of the job
-// follows from both: its task, lengths and, for a base that is trained from nothing, how it is trained. want is the task that the data
-// must be for; "" for any. The seed is that of an untrained base's weights.
+// ChooseBase returns the base that the job names or, where it names none, one that fits the data, and sets what of the
+// job follows from both: its task, lengths and, for a base that is trained from nothing, how it is trained. want is the
+// task that the data must be for; "" for any. The seed is that of an untrained base's weights.
 func (d *Data) ChooseBase(j *job.Job, want string, seed uint64) (*model.Base, error) {
 	held := task.For(d.Test.Form())
 	if j.Task = held.String(); want != "" && want != j.Task {
