@@ -63,6 +63,7 @@ dp: internal/uniform
 edge: internal/named dataset dp internal/contract internal/durable internal/uniform internal/wire job/training log model model/known
     nf4 quant secagg task trainer wasm
 internal/accounts: dataset edge internal/durable internal/named
+internal/admin: coordinator/server coordinator/store internal/command internal/named job
 internal/attack:
 internal/cputime:
 internal/command: internal/named dataset edge hub internal/nearest internal/terminal internal/strict job model model/base model/known
@@ -72,7 +73,7 @@ internal/command/operator: internal/named audit audit/membership coordinator coo
     coordinator/relay coordinator/server coordinator/shelf coordinator/signin coordinator/spans coordinator/store dataset dp edge hub internal/strict
     internal/command internal/dossier internal/durable internal/engine internal/engine/plugins internal/evaluation internal/exposure
     internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim internal/spent internal/terminal
-    internal/wire job model model/known program secagg secagg/strength wasm web task internal/guarantee
+    internal/wire job model model/known program secagg secagg/strength wasm web task internal/guarantee internal/admin
 internal/contentcoding:
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model

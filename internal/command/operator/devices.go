@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/admin"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/wire"
 )
@@ -22,23 +23,23 @@ coordinator may be running in the folder: it takes a change in before its next r
 	cmd.AddCommand(newDevicesListCmd(a))
 	var reason string
 	ban := devicesCmd(a, "ban", "Exclude devices: no session, no round, until they are pardoned", "banned",
-		func(f hand, id string) (string, error) { return f.Ban(id, reason) })
+		func(f admin.Fleet, id string) (string, error) { return f.Ban(id, reason) })
 	ban.Flags().StringVar(&reason, "reason", "", "why, for the list and the device")
 	cmd.AddCommand(ban,
-		devicesCmd(a, "pardon", "Take excluded devices in again, without their strikes", "pardoned", hand.Pardon),
-		devicesCmd(a, "forget", "Leave devices out of the population until they come again", "forgotten", hand.Forget))
+		devicesCmd(a, "pardon", "Take excluded devices in again, without their strikes", "pardoned", admin.Fleet.Pardon),
+		devicesCmd(a, "forget", "Leave devices out of the population until they come again", "forgotten", admin.Fleet.Forget))
 	return cmd
 }
 
 // devicesCmd changes the devices that it is given.
-func devicesCmd(a *command.App, name, short, done string, change func(hand, string) (string, error)) *cobra.Command {
+func devicesCmd(a *command.App, name, short, done string, change func(admin.Fleet, string) (string, error)) *cobra.Command {
 	cmd := &cobra.Command{Use: name + " --dir DIR IDENTITY...", Short: short}
-	with := handFlags(cmd)
+	with := fleetFlags(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return command.Usagef("devices %s wants the first digits of an identity: see starling devices list", name)
 		}
-		return with(func(f hand) error {
+		return with(func(f admin.Fleet) error {
 			for _, arg := range args {
 				id, err := change(f, arg)
 				if err != nil {
@@ -56,7 +57,7 @@ func devicesCmd(a *command.App, name, short, done string, change func(hand, stri
 
 func newDevicesListCmd(a *command.App) *cobra.Command {
 	return listCmd(a, "List the enrolled devices", "identity\tenrolled\tseen\tinvitation\tstrikes\texcluded\tdeclined",
-		hand.Devices, deviceLine)
+		admin.Fleet.Devices, deviceLine)
 }
 
 // deviceLine is a device's line of the table. A reason for an exclusion may hold what a

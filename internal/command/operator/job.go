@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/admin"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/job"
 )
@@ -58,7 +59,7 @@ explained (starling privacy explain --job FILE).`,
 		},
 	})
 	cmd.AddCommand(newJobSubmitCmd(a),
-		listCmd(a, "List a server's jobs", "name\tpool\tpriority\tstate\trounds\tsubmitted\treason", hand.Jobs, jobLine),
+		listCmd(a, "List a server's jobs", "name\tpool\tpriority\tstate\trounds\tsubmitted\treason", admin.Fleet.Jobs, jobLine),
 		jobActCmd(a, "pause", "Make no more rounds of jobs, until they are resumed; their devices stay", store.WantPause),
 		jobActCmd(a, "resume", "Go on with jobs that are paused, or that failed", store.WantRun),
 		jobActCmd(a, "stop", "End jobs for good: devices are told, what was released stays", store.WantStop),

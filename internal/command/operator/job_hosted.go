@@ -1,12 +1,10 @@
 package operator
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"text/tabwriter"
@@ -16,95 +14,12 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/admin"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/strict"
 	"github.com/starling-fl/starling/job"
 )
-
-// folder is a hand on a folder at hand.
-type folder struct {
-	*store.Fleet
-	dir string
-}
-
-// stateAway is what a job is that was running when its server ended: the store, which that one
-// writes, still says that it runs.
-const stateAway store.State = "away"
-
-func (f folder) Jobs() ([]server.JobLine, error) {
-	all, err := f.Hosted()
-	serving, asked := store.Serving(f.dir)
-	out := []server.JobLine{}
-	for _, j := range all {
-		if j.State == store.StateRunning && !serving {
-			j.State, j.Reason = stateAway, "no server runs here: starling serve goes on with it"
-		}
-		out = append(out, server.JobLine{Hosted: j})
-	}
-	return out, errors.Join(err, asked)
-}
-
-// Spending is the fleet's ledger, held against those of its jobs. A server that runs may be a
-// round further in one of them than in the other, but never twice.
-func (f folder) Spending() (server.Ledger, error) {
-	out, err := server.LedgerOf(f.Fleet)
-	if err != nil {
-		return out, err
-	}
-	all, err := f.Hosted()
-	if err != nil {
-		return out, err
-	}
-	charged := map[string][]store.Spending{}
-	for _, e := range out.Entries {
-		if e.Act == store.SpendCharge {
-			charged[e.Job] = append(charged[e.Job], e)
-		}
-	}
-	for _, j := range all {
-		l, err := store.ReadLedger(filepath.Join(f.dir, filepath.FromSlash(j.Folder)))
-		if errors.Is(err, store.ErrNoStore) && len(charged[j.Name]) == 0 {
-			continue // it was never opened
-		}
-		if err != nil {
-			return out, fmt.Errorf("job %s: %w", j.Name, err)
-		}
-		own := map[uint64]string{}
-		for _, e := range l.Entries {
-			b, err := e.Event.MarshalBinary()
-			if err != nil {
-				return out, fmt.Errorf("job %s: %w", j.Name, err)
-			}
-			own[e.Event.Round] = hex.EncodeToString(b)
-		}
-		for _, e := range charged[j.Name] {
-			if own[e.Round] != hex.EncodeToString(e.Event) {
-				return out, fmt.Errorf("%w: round %d of job %s does not stand in the job's ledger as in the fleet's", store.ErrLedger, e.Round, j.Name)
-			}
-		}
-	}
-	return out, nil
-}
-
-func (r *remote) Jobs() (out []server.JobLine, err error) {
-	return out, r.ask("GET", []string{"jobs.json"}, nil, &out)
-}
-
-func (r *remote) Spending() (out server.Ledger, err error) {
-	return out, r.ask("GET", []string{"spending.json"}, nil, &out)
-}
-
-func (r *remote) Submit(j store.Hosted) error {
-	var out struct{}
-	return r.ask("POST", []string{"jobs"}, server.Submitted{Name: j.Name, Pool: j.Pool, Priority: j.Priority, File: string(j.File)}, &out)
-}
-
-func (r *remote) Steer(name string, want store.Want, reason string) error {
-	act := map[store.Want]string{store.WantPause: "pause", store.WantRun: "resume", store.WantStop: "stop", store.WantArchive: "archive"}[want]
-	var out struct{}
-	return r.ask("POST", []string{"jobs", name, act}, map[string]string{"reason": reason}, &out)
-}
 
 var notOfAName = regexp.MustCompile(`[^a-z0-9]+`)
 
@@ -123,7 +38,7 @@ Jobs of one pool share their devices, one round at a time, and what they cost ad
 a device of one pool cannot enrol in another.`,
 		Example: "  starling job submit --dir fleet job.yaml\n  starling job submit --server https://fl.example.org:9443 --token-file admin.token --priority 5 job.yaml",
 	}
-	with := handFlags(cmd)
+	with := fleetFlags(cmd)
 	cmd.Flags().StringVar(&name, "name", "", "the job's name in addresses and lists, of a-z, 0-9 and - (default: made of its file's name key)")
 	cmd.Flags().StringVar(&pool, "pool", store.DefaultPool, "whose data it is for; pools share no device")
 	cmd.Flags().IntVar(&priority, "priority", 0, "whose turn it is where several could make a round: the higher first")
@@ -157,11 +72,11 @@ a device of one pool cannot enrol in another.`,
 			return err
 		}
 		if dir != "" {
-			if in.Folder, err = adopt(dir, j); err != nil {
+			if in.Folder, err = admin.Adopt(dir, j); err != nil {
 				return err
 			}
 		}
-		return with(func(h hand) error {
+		return with(func(h admin.Fleet) error {
 			if err := h.Submit(in); err != nil {
 				return err
 			}
@@ -187,49 +102,6 @@ func findPublic(dir, name string) error {
 	return nil
 }
 
-// adopt makes a folder a server's, where it is none, and says where the job lies if that is
-// the folder itself.
-func adopt(dir string, j job.Job) (at string, err error) {
-	alone, err := store.ReadLedger(dir)
-	switch {
-	case errors.Is(err, store.ErrNoStore):
-	case err != nil:
-		return "", err
-	default:
-		at = "."
-	}
-	shared, err := store.IsShared(dir)
-	if err != nil {
-		return "", err
-	}
-	if shared {
-		f, err := store.OpenFleet(dir)
-		if err != nil {
-			return "", err
-		}
-		all, err := f.Hosted()
-		for _, h := range all {
-			if h.Folder == "." {
-				at = ""
-			}
-		}
-		if err = errors.Join(err, f.Close()); err != nil {
-			return "", err
-		}
-	}
-	if at == "." && alone.Task != j.Name {
-		return "", command.Usagef("job %q ran in %s: submit its own job file first", alone.Task, dir)
-	}
-	if !shared {
-		s, err := store.OpenShared(dir)
-		if err != nil {
-			return "", err
-		}
-		return at, s.Close()
-	}
-	return at, nil
-}
-
 func jobLine(j server.JobLine) string {
 	made := ""
 	if j.Rounds > 0 {
@@ -241,13 +113,13 @@ func jobLine(j server.JobLine) string {
 // jobActCmd asks something of jobs.
 func jobActCmd(a *command.App, name, short string, want store.Want) *cobra.Command {
 	cmd := &cobra.Command{Use: name + " --dir DIR NAME...", Short: short}
-	with := handFlags(cmd)
+	with := fleetFlags(cmd)
 	reason := cmd.Flags().String("reason", "", "kept with your name among the acts")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return command.Usagef("job %s wants a job's name: see starling job list", name)
 		}
-		return with(func(h hand) error {
+		return with(func(h admin.Fleet) error {
 			for _, one := range args {
 				if err := h.Steer(one, want, *reason); err != nil {
 					return err
@@ -268,9 +140,9 @@ func newJobLedgerCmd(a *command.App) *cobra.Command {
 		Short: "Verify what all jobs of a server spent together, and say what that comes to",
 		Args:  command.NoArgs,
 	}
-	with := handFlags(cmd)
+	with := fleetFlags(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
-		return with(func(h hand) error {
+		return with(func(h admin.Fleet) error {
 			l, err := h.Spending()
 			if err != nil {
 				return err

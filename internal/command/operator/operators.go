@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/admin"
 	"github.com/starling-fl/starling/internal/command"
 )
 
@@ -22,7 +23,7 @@ the job and names viewers, too; an admin also names operators. Who has the coord
 name. All that is done is noted in a chain of hashes, under the name.`,
 	}
 	cmd.AddCommand(newOperatorAddCmd(a),
-		listCmd(a, "List the operators, without their tokens", "name\trole\tstate\tmade\texpires", hand.Operators, operatorLine),
+		listCmd(a, "List the operators, without their tokens", "name\trole\tstate\tmade\texpires", admin.Fleet.Operators, operatorLine),
 		newOperatorRevokeCmd(a), newOperatorActsCmd(a))
 	return cmd
 }
@@ -42,14 +43,14 @@ func newOperatorAddCmd(a *command.App) *cobra.Command {
 		Example: "  starling operator add --dir run1 --role operator \"Ada Lovelace\"\n" +
 			"  starling operator add --dir run1 --role viewer --expires 8760h prometheus",
 	}
-	with := handFlags(cmd)
+	with := fleetFlags(cmd)
 	cmd.Flags().StringVar(&role, "role", string(store.RoleViewer), "viewer, operator or admin")
 	cmd.Flags().DurationVar(&expires, "expires", 90*24*time.Hour, "how long the token is good")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
 			return command.Usagef("operator add wants one name")
 		}
-		return with(func(h hand) error {
+		return with(func(h admin.Fleet) error {
 			o, token, err := h.AddOperator(args[0], store.Role(role), expires)
 			if err != nil {
 				return err
@@ -81,12 +82,12 @@ func operatorLine(o store.Operator) string {
 
 func newOperatorRevokeCmd(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "revoke --dir DIR NAME...", Short: "End operators' tokens at once; their names stay theirs"}
-	with := handFlags(cmd)
+	with := fleetFlags(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return command.Usagef("operator revoke wants a name: see starling operator list")
 		}
-		return with(func(h hand) error {
+		return with(func(h admin.Fleet) error {
 			for _, name := range args {
 				if err := h.RevokeOperator(name); err != nil {
 					return err
@@ -109,9 +110,9 @@ type acts struct {
 
 func newOperatorActsCmd(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "log --dir DIR", Short: "List what operators did, by whom and when, and check that nothing was changed since", Args: command.NoArgs}
-	with := handFlags(cmd)
+	with := fleetFlags(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
-		return with(func(h hand) error {
+		return with(func(h admin.Fleet) error {
 			all, head, err := h.Acts()
 			if err != nil {
 				return err

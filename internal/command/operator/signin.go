@@ -14,8 +14,8 @@ import (
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/signin"
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/admin"
 	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/named"
 )
 
 // signIn is how operators sign in by an OpenID provider.
@@ -46,7 +46,7 @@ func (o signIn) open(log *slog.Logger) (*signin.Issuer, error) {
 	}
 	secret := ""
 	if o.secretFile != "" {
-		text, err := oneLine(o.secretFile)
+		text, err := admin.ReadToken(o.secretFile)
 		if err != nil {
 			return nil, fmt.Errorf("--oidc-client-secret-file: %w", err)
 		}
@@ -57,19 +57,6 @@ func (o signIn) open(log *slog.Logger) (*signin.Issuer, error) {
 		return nil, command.Usagef("--oidc-issuer-url, --oidc-client-id, --oidc-groups-claim, --oidc-admin, --oidc-operator, --oidc-viewer: %v", err)
 	}
 	return issuer, nil
-}
-
-// oneLine is a secret that a file holds.
-func oneLine(file string) (string, error) {
-	b, err := named.Read(file, mostToken)
-	if err != nil {
-		return "", err
-	}
-	text := strings.TrimSpace(string(b))
-	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", command.Usagef("%s holds no token or secret: want one line of visible characters", file)
-	}
-	return text, nil
 }
 
 // reachAdmin says where browsers have the dashboard, and looks for the issuer beside all else; end

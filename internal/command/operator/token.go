@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/admin"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/wire"
 )
@@ -44,7 +45,7 @@ func newTokenCreateCmd(a *command.App) *cobra.Command {
 		Example: "  starling token create --dir run1 --note \"Ada's laptop\"\n  starling token create --dir run1 --uses 50 --expires 24h",
 		Args:    command.NoArgs,
 	}
-	with := handFlags(cmd)
+	with := fleetFlags(cmd)
 	cmd.Flags().IntVar(&uses, "uses", 1, "devices that may enrol by it")
 	cmd.Flags().DurationVar(&expires, "expires", 7*24*time.Hour, "how long new devices may enrol by it")
 	cmd.Flags().StringVar(&note, "note", "", "what it is for, for the list")
@@ -60,7 +61,7 @@ func newTokenCreateCmd(a *command.App) *cobra.Command {
 		if len(note) > store.MaxNote {
 			return command.Usagef("--note has %d bytes, limit %d", len(note), store.MaxNote)
 		}
-		return with(func(h hand) error {
+		return with(func(h admin.Fleet) error {
 			reached, err := h.Reached()
 			if err != nil {
 				return err
@@ -102,7 +103,7 @@ func newTokenCreateCmd(a *command.App) *cobra.Command {
 }
 
 // below is where a server has a job, at the address itself if it has one alone.
-func below(h hand, url, name string) (string, error) {
+func below(h admin.Fleet, url, name string) (string, error) {
 	all, err := h.Jobs()
 	if err != nil && name == "" {
 		return url, nil // of one job, whose listener knows of no others
@@ -120,7 +121,7 @@ func below(h hand, url, name string) (string, error) {
 
 func newTokenListCmd(a *command.App) *cobra.Command {
 	return listCmd(a, "List the invitations, without their secrets", "id\tused\tstate\texpires\tnote",
-		hand.Invitations, invitationLine)
+		admin.Fleet.Invitations, invitationLine)
 }
 
 func invitationLine(i store.Invitation) string {
@@ -137,11 +138,11 @@ func invitationLine(i store.Invitation) string {
 }
 
 // listCmd shows what a coordinator holds as a table, a line each.
-func listCmd[T any](a *command.App, short, heads string, list func(hand) ([]T, error), line func(T) string) *cobra.Command {
+func listCmd[T any](a *command.App, short, heads string, list func(admin.Fleet) ([]T, error), line func(T) string) *cobra.Command {
 	cmd := &cobra.Command{Use: "list --dir DIR", Short: short, Args: command.NoArgs}
-	with := handFlags(cmd)
+	with := fleetFlags(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
-		return with(func(f hand) error {
+		return with(func(f admin.Fleet) error {
 			all, err := list(f)
 			if err != nil {
 				return err
@@ -161,12 +162,12 @@ func listCmd[T any](a *command.App, short, heads string, list func(hand) ([]T, e
 
 func newTokenRevokeCmd(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "revoke --dir DIR ID...", Short: "End invitations: no new device enrols by them"}
-	with := handFlags(cmd)
+	with := fleetFlags(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return command.Usagef("token revoke wants the number of an invitation: see starling token list")
 		}
-		return with(func(f hand) error {
+		return with(func(f admin.Fleet) error {
 			for _, arg := range args {
 				id, err := strconv.ParseInt(arg, 10, 64)
 				if err != nil {

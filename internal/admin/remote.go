@@ -1,4 +1,4 @@
-package operator
+package admin
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 	"github.com/starling-fl/starling/internal/command"
 )
 
-// remote is a hand over the admin address of a coordinator: its requests are those of
+// remote is a fleet over the admin address of a coordinator: its requests are those of
 // GET /v1/openapi.json.
 type remote struct {
 	base   *url.URL
@@ -34,8 +34,8 @@ const (
 	mostToken     = 16 << 10  // bytes of a file that holds a token
 )
 
-// remoteHand reads the token's file; the token goes to that address alone.
-func remoteHand(address, file string) (*remote, error) {
+// dial reads the token's file; the token goes to that address alone.
+func dial(address, file string) (*remote, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return nil, command.Usagef("--server is %.200q, want an address as https://host:port", address)
@@ -44,7 +44,7 @@ func remoteHand(address, file string) (*remote, error) {
 		return nil, command.Usagef("--server %s is another machine, and http is not encrypted: whoever is on the way would have the token. "+
 			"Use https, or a tunnel to this machine", u.Host)
 	}
-	token, err := oneLine(file)
+	token, err := ReadToken(file)
 	if err != nil {
 		return nil, fmt.Errorf("--token-file: want the one line that starling operator add printed, or an ID token of the server's OpenID issuer: %w", err)
 	}
@@ -176,4 +176,23 @@ func (r *remote) Acts() ([]store.Act, [32]byte, error) {
 		return nil, head, fmt.Errorf("the coordinator at %s says a head of %.70q, which is no hash", r.base.Host, out.Head)
 	}
 	return out.Acts, head, nil
+}
+
+func (r *remote) Jobs() (out []server.JobLine, err error) {
+	return out, r.ask("GET", []string{"jobs.json"}, nil, &out)
+}
+
+func (r *remote) Spending() (out server.Ledger, err error) {
+	return out, r.ask("GET", []string{"spending.json"}, nil, &out)
+}
+
+func (r *remote) Submit(j store.Hosted) error {
+	var out struct{}
+	return r.ask("POST", []string{"jobs"}, server.Submitted{Name: j.Name, Pool: j.Pool, Priority: j.Priority, File: string(j.File)}, &out)
+}
+
+func (r *remote) Steer(name string, want store.Want, reason string) error {
+	act := map[store.Want]string{store.WantPause: "pause", store.WantRun: "resume", store.WantStop: "stop", store.WantArchive: "archive"}[want]
+	var out struct{}
+	return r.ask("POST", []string{"jobs", name, act}, map[string]string{"reason": reason}, &out)
 }

@@ -1,4 +1,4 @@
-package operator
+package admin
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/server"
@@ -50,27 +50,34 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// handOf is the hand that a command with these flags has.
-func handOf(flags ...string) (h hand, err error) {
-	cmd := &cobra.Command{Use: "x"}
-	with := handFlags(cmd)
-	if err := cmd.ParseFlags(flags); err != nil {
+// opened is the fleet that a command with these flags has.
+func opened(flags ...string) (Fleet, error) {
+	var w Where
+	fl := pflag.NewFlagSet("x", pflag.ContinueOnError)
+	fl.StringVar(&w.Dir, "dir", "", "")
+	fl.StringVar(&w.Server, "server", "", "")
+	fl.StringVar(&w.TokenFile, "token-file", "", "")
+	if err := fl.Parse(flags); err != nil {
 		return nil, err
 	}
-	return h, with(func(got hand) error { h = got; return nil })
+	f, err := w.Open()
+	if err != nil {
+		return nil, err
+	}
+	return f, f.Close()
 }
 
-// TestBothHands: what an operator does over the admin address comes to the same as with the
+// TestFolderAndAddress: what an operator does over the admin address comes to the same as with the
 // folder, and each sees what the other did.
-func TestBothHands(t *testing.T) {
+func TestFolderAndAddress(t *testing.T) {
 	dir, address, tokenFile := deskOf(t)
 	local, err := store.OpenFleet(dir)
 	ok(t, err)
 	defer local.Close()
-	over, err := remoteHand(address, tokenFile)
+	over, err := dial(address, tokenFile)
 	ok(t, err)
 	defer over.Close()
-	for i, h := range []hand{folder{local, dir}, over} {
+	for i, h := range []Fleet{folder{local, dir}, over} {
 		name := fmt.Sprint("operator ", i)
 		o, token, err := h.AddOperator(name, store.RoleViewer, time.Hour)
 		if err != nil || o.Name != name || !store.IsOperatorToken(token) {
@@ -91,7 +98,7 @@ func TestBothHands(t *testing.T) {
 			t.Errorf("%T: a name twice: %v", h, err)
 		}
 	}
-	both := func(of func(h hand) (any, error)) {
+	both := func(of func(h Fleet) (any, error)) {
 		t.Helper()
 		a, err := of(folder{local, dir})
 		ok(t, err)
@@ -101,11 +108,11 @@ func TestBothHands(t *testing.T) {
 			t.Errorf("%+v\nand %+v", a, b)
 		}
 	}
-	both(func(h hand) (any, error) { return h.Operators() })
-	both(func(h hand) (any, error) { return h.Invitations() })
-	both(func(h hand) (any, error) { return h.Devices() })
-	both(func(h hand) (any, error) { return h.Reached() })
-	both(func(h hand) (any, error) {
+	both(func(h Fleet) (any, error) { return h.Operators() })
+	both(func(h Fleet) (any, error) { return h.Invitations() })
+	both(func(h Fleet) (any, error) { return h.Devices() })
+	both(func(h Fleet) (any, error) { return h.Reached() })
+	both(func(h Fleet) (any, error) {
 		acts, head, err := h.Acts()
 		if len(acts) != 8 {
 			t.Errorf("%T: %d acts", h, len(acts))
@@ -134,7 +141,7 @@ func TestHostileDesk(t *testing.T) {
 		"no hash": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"acts": [], "head": "abcd"}`) },
 	} {
 		desk := httptest.NewServer(answer)
-		h, err := remoteHand(desk.URL, tokenFile)
+		h, err := dial(desk.URL, tokenFile)
 		ok(t, err)
 		_, _, err = h.Acts()
 		if err == nil || strings.Contains(err.Error(), "\x1b") || len(err.Error()) > 2*mostComplaint {
@@ -148,9 +155,9 @@ func TestHostileDesk(t *testing.T) {
 	}
 }
 
-// TestHandFlags: what is missing or contradicts itself is said, and a token is sent to no
+// TestWhere: what is missing or contradicts itself is said, and a token is sent to no
 // other machine in the clear.
-func TestHandFlags(t *testing.T) {
+func TestWhere(t *testing.T) {
 	dir, address, tokenFile := deskOf(t)
 	empty := filepath.Join(t.TempDir(), "empty")
 	ok(t, os.WriteFile(empty, []byte("\n"), 0o600))
@@ -169,15 +176,15 @@ func TestHandFlags(t *testing.T) {
 		"no such file":           {"--server", address, "--token-file", filepath.Join(dir, "none")},
 		"no coordinator has run": {"--dir", t.TempDir()},
 	} {
-		if _, err := handOf(flags...); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := opened(flags...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", flags, err, want)
 		}
 	}
-	if _, err := handOf("--server", address, "--token-file", tokenFile); err != nil {
+	if _, err := opened("--server", address, "--token-file", tokenFile); err != nil {
 		t.Error(err)
 	}
 	var usage command.UsageError
-	if _, err := handOf(); !errors.As(err, &usage) {
+	if _, err := opened(); !errors.As(err, &usage) {
 		t.Errorf("%T is no error of use", err)
 	}
 }
