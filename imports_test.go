@@ -62,12 +62,12 @@ dataset/calls: dataset internal/seeded
 dp: internal/uniform
 edge: internal/named dataset dp internal/contract internal/durable internal/uniform internal/wire job/training log model model/known
     nf4 quant secagg task trainer wasm
-internal/accounts: dataset edge internal/durable internal/named
+internal/accounts: dataset edge internal/durable internal/named internal/command internal/terminal
 internal/admin: coordinator/server coordinator/store internal/command internal/named job
 internal/attack:
 internal/cputime:
 internal/command: internal/named dataset edge hub internal/nearest internal/terminal internal/strict job model model/base model/known
-internal/command/device: internal/accounts internal/named dataset edge hub internal/command internal/durable internal/engine internal/generation internal/predict
+internal/command/device: internal/accounts internal/named dataset edge hub internal/command internal/engine internal/generation internal/predict
     internal/strict internal/terminal internal/wire job job/training leak model program task trainer wasm
 internal/command/operator: internal/named audit audit/membership coordinator coordinator/bucket coordinator/jobs coordinator/natsaccess
     coordinator/relay coordinator/server coordinator/shelf coordinator/signin coordinator/spans coordinator/store dataset dp edge hub internal/strict

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,16 +12,7 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/accounts"
 	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/terminal"
 )
-
-// accountReport is what a data set has given.
-type accountReport struct {
-	Data  string            `json:"data"`
-	Jobs  []edge.JobAccount `json:"jobs"`
-	Logs  []edge.LogAccount `json:"logs,omitempty"` // of enrolled keys
-	Spent edge.Spent        `json:"spent"`
-}
 
 func newAccountCmd(a *command.App) *cobra.Command {
 	var data, identity, folder, proof, forget, forgetLogKey, export string
@@ -58,7 +48,7 @@ file that anybody can verify; without --data it verifies such a file.`,
 				if err != nil {
 					return err
 				}
-				return a.Emit(proven, func(w io.Writer) error { return printRoster(w, proven) })
+				return a.Emit(proven, func(w io.Writer) error { return accounts.PrintRoster(w, proven) })
 			}
 			if data == "" {
 				return command.Usagef("--data is required: the file that was joined with; or --proof with a file to verify")
@@ -90,23 +80,23 @@ file that anybody can verify; without --data it verifies such a file.`,
 			case forget != "":
 				return forgetJob(a, func() (*edge.Account, func() error, error) { return kept.Take(set, data, identity) }, forget)
 			case proof != "":
-				proven, err := kept.RosterProof(sortedJobs(account), round, proof)
+				proven, err := kept.RosterProof(accounts.SortedJobs(account), round, proof)
 				if err != nil {
 					return err
 				}
-				return a.Emit(proven, func(w io.Writer) error { return printRoster(w, proven) })
+				return a.Emit(proven, func(w io.Writer) error { return accounts.PrintRoster(w, proven) })
 			}
-			report := accountReport{Data: data, Jobs: sortedJobs(account), Logs: account.Logs()}
-			if report.Spent, err = account.Spent(); err != nil {
+			report, err := accounts.ReportOf(data, account)
+			if err != nil {
 				return err
 			}
 			if export != "" {
-				if err := exportAccount(export, report, givenTo(account)); err != nil {
+				if err := report.Export(export, account); err != nil {
 					return err
 				}
 				fmt.Fprintf(a.Stderr, "written to %s\n", export)
 			}
-			return a.Emit(report, func(w io.Writer) error { return printAccount(w, account) })
+			return a.Emit(report, func(w io.Writer) error { return accounts.Print(w, account) })
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", "", "the data file")
@@ -119,69 +109,6 @@ file that anybody can verify; without --data it verifies such a file.`,
 	cmd.Flags().StringVar(&folder, "accounts", "", "folder of accounts (default starling/accounts in the user's configuration folder)")
 	cmd.Flags().StringVar(&identity, "identity", "", "the identity file that versions before kept the account beside (default: the file's own)")
 	return cmd
-}
-
-// sortedJobs are an account's jobs, the last answered first.
-func sortedJobs(account *edge.Account) []edge.JobAccount {
-	jobs := account.Jobs()
-	slices.SortFunc(jobs, func(a, b edge.JobAccount) int {
-		if a.Last != b.Last {
-			return int(b.Last - a.Last)
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
-	return jobs
-}
-
-// printAccount says what the data has given to each job so far, and what that comes
-// to.
-func printAccount(w io.Writer, account *edge.Account) error {
-	var b strings.Builder
-	jobs := sortedJobs(account)
-	for _, j := range jobs {
-		cost := ""
-		if g, ok, err := j.Epsilon(); err == nil && ok {
-			cost = fmt.Sprintf("; seen from here, if the noise is as announced: %v", g)
-			if own, ok, err := j.Untrusted(); err == nil && ok {
-				cost += fmt.Sprintf("; if everybody else lies, by this device's own noise: %v", own)
-			} else {
-				cost += "; without trust in the coordinator: no bound"
-			}
-		}
-		name := fmt.Sprintf("%q", j.Name)
-		if j.Forgotten {
-			name = "a job that was forgotten, " + j.Task[:min(8, len(j.Task))]
-		}
-		fmt.Fprintf(&b, "given so far to %s: %d of %d rounds%s\n", name, j.Contributed, j.Promised, cost)
-		if j.Up+j.Down > 0 {
-			fmt.Fprintf(&b, "  sent %s, received %s", terminal.Bytes(j.Up), terminal.Bytes(j.Down))
-			if bits, ok := j.Bits(); ok {
-				fmt.Fprintf(&b, "; if everybody else lies, %.3g bits of your data at most", bits)
-			}
-			b.WriteString("\n")
-		}
-		if line := sparkline(j.History); line != "" {
-			fmt.Fprintf(&b, "  %s\n", line)
-		}
-	}
-	s, err := account.Spent()
-	if err != nil {
-		return err
-	}
-	if s.Jobs > 1 {
-		if s.Devices != nil {
-			fmt.Fprintf(&b, "in all, to jobs that protect devices: %v\n", *s.Devices)
-		}
-		if s.Providers != nil {
-			fmt.Fprintf(&b, "in all, to jobs that protect providers: %v\n", *s.Providers)
-		}
-	}
-	if len(s.Noiseless) > 0 {
-		fmt.Fprintf(&b, "of what was given to %s there is no bound: no noise that protects was announced\n", quoted(s.Noiseless))
-	}
-	printLogs(&b, account.Logs())
-	_, err = io.WriteString(w, b.String())
-	return err
 }
 
 // forgetLog takes a log out of the account, which no join may hold meanwhile.
@@ -200,10 +127,25 @@ func forgetLog(a *command.App, kept *accounts.Folder, set *dataset.Set, data, id
 	})
 }
 
-func quoted(names []string) string {
-	out := make([]string, len(names))
-	for i, n := range names {
-		out[i] = fmt.Sprintf("%q", n)
+// whatForgettingMeans is said where a job was forgotten.
+const whatForgettingMeans = "its name, its times, its bytes and its picture are gone. What protects your data stays under a number: how many rounds the job " +
+	"was promised and had, and at what noise. So it cannot ask for them again, and the total still counts them. What was sent is not taken back"
+
+// forgetJob takes out of the account what tells of a job; no join may hold it meanwhile.
+func forgetJob(a *command.App, take func() (*edge.Account, func() error, error), which string) (err error) {
+	account, release, err := take()
+	if err != nil {
+		return err
 	}
-	return strings.Join(out, ", ")
+	was, err := account.Forget(which)
+	if e := release(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	return a.Emit(map[string]string{"forgotten": was.Task}, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "forgot %q: %s\n", was.Name, whatForgettingMeans)
+		return err
+	})
 }

@@ -221,7 +221,7 @@ func runJoin(ctx context.Context, a *command.App, wheres []string, f joinFlags) 
 		return err
 	}
 	defer func() { err = errors.Join(err, releaseAccount()) }()
-	if err := printAccount(a.Stderr, account); err != nil {
+	if err := accounts.Print(a.Stderr, account); err != nil {
 		return err
 	}
 	if err := yieldToOthers(); err != nil {
@@ -396,7 +396,7 @@ func (r *JoinReport) given() string {
 
 // promised is how many rounds the job has that the data gave to last.
 func promised(account *edge.Account) uint64 {
-	if jobs := sortedJobs(account); len(jobs) > 0 {
+	if jobs := accounts.SortedJobs(account); len(jobs) > 0 {
 		return jobs[0].Promised
 	}
 	return 0

@@ -75,7 +75,7 @@ func TestAccountCommand(t *testing.T) {
 	if got, code := ask(); code != 0 || !strings.Contains(got, "7 rounds") || !strings.Contains(got, "in all") || !strings.Contains(got, "no bound") || strings.Contains(got, "\x1b") {
 		t.Errorf("exit %d: %q", code, got)
 	}
-	var report accountReport
+	var report accounts.Report
 	got, code := ask("--json")
 	if err := json.Unmarshal([]byte(got), &report); err != nil || code != 0 || len(report.Jobs) != 3 || report.Spent.Devices.Rounds != 7 {
 		t.Errorf("exit %d: %s: %v", code, got, err)

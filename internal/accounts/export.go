@@ -1,10 +1,9 @@
-package device
+package accounts
 
 import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"fmt"
 	"io"
 	"math"
 	"path/filepath"
@@ -34,7 +33,7 @@ func givenTo(account *edge.Account) (list []jobGiven) {
 		}
 		return &v
 	}
-	for _, j := range sortedJobs(account) {
+	for _, j := range SortedJobs(account) {
 		of := jobGiven{ID: j.Task, JobAccount: j}
 		g, ok, err := j.Epsilon()
 		of.Epsilon = finite(g.Epsilon, ok && err == nil)
@@ -47,14 +46,15 @@ func givenTo(account *edge.Account) (list []jobGiven) {
 	return list
 }
 
-// exportAccount writes an account into a file: JSON, or CSV with a line for each moment.
-func exportAccount(path string, r accountReport, list []jobGiven) error {
+// Export writes an account into a file: JSON, or CSV with a line for each moment, by the ending of its path.
+func (r Report) Export(path string, account *edge.Account) error {
+	list := givenTo(account)
 	var b []byte
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".json":
 		var err error
 		if b, err = json.MarshalIndent(struct {
-			accountReport
+			Report
 			Jobs []jobGiven `json:"jobs"`
 		}{r, list}, "", "\t"); err != nil {
 			return err
@@ -114,48 +114,4 @@ func plainCell(s string) string {
 		return "'" + s
 	}
 	return s
-}
-
-// sparkline draws how a job's rounds came about, from its first to its last moment.
-func sparkline(h []edge.Moment) string {
-	if len(h) < 2 || h[len(h)-1].At == h[0].At {
-		return ""
-	}
-	const columns = 32
-	levels := []rune("▁▂▃▄▅▆▇█")
-	from, to := h[0], h[len(h)-1]
-	var b strings.Builder
-	i := 0
-	for c := range columns {
-		until := from.At + (to.At-from.At)*int64(c+1)/columns
-		for i+1 < len(h) && h[i+1].At <= until {
-			i++
-		}
-		b.WriteRune(levels[min(len(levels)-1, int(float64(h[i].Rounds)/float64(to.Rounds)*float64(len(levels)-1)+.5))])
-	}
-	day := func(at int64) string { return time.Unix(at, 0).Format("2006-01-02 15:04") }
-	return fmt.Sprintf("%s  %d rounds from %s to %s", b.String(), to.Rounds, day(from.At), day(to.At))
-}
-
-// whatForgettingMeans is said where a job was forgotten.
-const whatForgettingMeans = "its name, its times, its bytes and its picture are gone. What protects your data stays under a number: how many rounds the job " +
-	"was promised and had, and at what noise. So it cannot ask for them again, and the total still counts them. What was sent is not taken back"
-
-// forgetJob takes out of the account what tells of a job; no join may hold it meanwhile.
-func forgetJob(a *command.App, take func() (*edge.Account, func() error, error), which string) (err error) {
-	account, release, err := take()
-	if err != nil {
-		return err
-	}
-	was, err := account.Forget(which)
-	if e := release(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return err
-	}
-	return a.Emit(map[string]string{"forgotten": was.Task}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "forgot %q: %s\n", was.Name, whatForgettingMeans)
-		return err
-	})
 }
