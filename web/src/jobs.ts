@@ -113,13 +113,19 @@ function live(state: string, text: string): void {
   say("live", text);
 }
 
+let asked = 0, answered = 0; // an answer that comes after that to a later question has no say any more
+
 async function look(): Promise<void> {
+  const mine = ++asked;
   try {
     const [jobs, spent] = await Promise.all(["jobs.json", "spending.json"].map(async (p) => (await call(p)).json() as Promise<unknown>));
+    if (mine < answered) return;
+    answered = mine;
     paint(jobs as JobLine[], spent as Spending);
     live("live", "Live");
   } catch (error) {
     if (error instanceof Denied) return begin(); // revoked, or a session that is over
+    if (mine < answered) return;
     live("lost", `Disconnected: ${whyLost(error)}. What stands here is old; trying again.`);
   }
 }

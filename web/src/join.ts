@@ -129,6 +129,7 @@ async function refresh(): Promise<void> {
     progress = (await response.json()) as PublicStatus;
     const p = progress;
     const over = p.state === "finished" || p.state === "measuring";
+    if (part?.standing === "finished" && !over) return; // asked before the end, told after it
     byId<HTMLProgressElement>("rounds").max = Math.max(1, p.rounds);
     byId<HTMLProgressElement>("rounds").value = p.version;
     say("rounds-text", over && p.version >= p.rounds ? t("progress.all") : p.round || p.version ? t("progress.made", { n: p.rounds, made: p.version }) : t("progress.none"));
@@ -219,7 +220,7 @@ function takePart(before?: SavedJoin): void {
         paint(p);
         if (turned && p.standing === "failed") {
           // What failed because the page is too old goes on once it is loaded again.
-          void stillCurrent().then((yes) => yes && saved.forget());
+          void stillCurrent().then((yes) => yes && (part ?? p) === p && saved.forget()); // not what was joined since
           ended();
         } else if (turned) {
           void keep(p);

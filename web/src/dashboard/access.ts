@@ -18,6 +18,7 @@ export class Access {
   readonly #call: Call;
   #acts: Acts = { acts: [], head: "" };
   #from = 0;
+  #turn = 0; // what another question has followed has no say any more
 
   constructor(call: Call) {
     this.#call = call;
@@ -32,14 +33,17 @@ export class Access {
   /** Asks for all of it, where somebody looks. */
   async load(): Promise<void> {
     if (!byId<HTMLDetailsElement>("card-access").open || byId("access-section").hidden) return;
+    const mine = ++this.#turn;
     try {
       const [invitations, operators, acts] = await Promise.all(["invitations.json", "operators.json", "acts.json"].map(async (p) => (await this.#call(p)).json() as Promise<unknown>));
+      if (mine !== this.#turn) return;
       this.#paintInvitations(invitations as Invitation[]);
       this.#paintLinks((operators as Operator[]).filter((o) => o.role === "viewer"));
       this.#acts = acts as Acts;
       this.#paintActs();
       say("access-failed", "");
     } catch (error) {
+      if (mine !== this.#turn) return;
       say("access-failed", `What is kept of access is not here: ${message(error)}`);
     }
   }

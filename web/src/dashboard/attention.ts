@@ -11,9 +11,11 @@ export function paintConcerns(found: Concern[]): number {
   const alarms = found.filter((c) => c.level === "alarm").length;
   if (now === shown) return alarms;
   shown = now;
+  const list = byId("attention"), at = list.contains(document.activeElement) ? document.activeElement?.getAttribute("href") : null;
   byId("attention-card").dataset.level = alarms ? "alarm" : found.length ? "warn" : "good";
-  byId("attention").replaceChildren(...(found.length ? found.map(item) : [element("li", { class: "good" }, element("b", {}, "Nothing. "),
+  list.replaceChildren(...(found.length ? found.map(item) : [element("li", { class: "good" }, element("b", {}, "Nothing. "),
     "Checks pass, rounds are released, devices stay, no alarm in the log.")]));
+  if (at) list.querySelector<HTMLElement>(`[href="${CSS.escape(at)}"]`)?.focus({ preventScroll: true }); // the keyboard keeps its place
   return alarms;
 }
 

@@ -45,7 +45,8 @@ export class CohortMap {
 
   #draw(): void {
     const n = this.#cohort.length;
-    const canvas = this.#canvas;
+    const canvas = this.#canvas, room = canvas.parentElement?.clientWidth ?? 0;
+    if (room === 0) return; // what is hidden is drawn once it is shown
     canvas.hidden = n === 0;
     byId("cohort-empty").hidden = n > 0;
     const counts = new Map<string, number>();
@@ -59,7 +60,7 @@ export class CohortMap {
     }), ...(inBrowsers ? [element("li", {}, `${inBrowsers} in browsers (ringed)`)] : []));
     if (n === 0) return;
     canvas.setAttribute("aria-label", `${n} devices: ${present.map(([c, s]) => `${counts.get(c)} ${s.name}`).join(", ")}; ${inBrowsers} in browsers`);
-    const width = canvas.parentElement ? canvas.parentElement.clientWidth - 36 : 300;
+    const width = room - 36;
     let size = largest;
     const rowsAt = (s: number) => Math.ceil(n / Math.max(1, Math.floor(width / (s + gap))));
     while (size > least && rowsAt(size) * (size + gap) > highest) size--;

@@ -12,9 +12,8 @@ const rowsAtOnce = 50;
 const apart = 3000; // ms between two questions for a list that may have changed
 
 export class Fleet {
-  /** Whether who looks may ban and pardon. */
-  judges = true;
   readonly #call: Call;
+  #judges = false;
   #from = 0;
   #loading = false;
   #fresh = false;
@@ -38,6 +37,12 @@ export class Fleet {
     byId("fleet-held").addEventListener("change", () => this.#turn(-Infinity));
     byId("fleet-back").addEventListener("click", () => this.#turn(-rowsAtOnce));
     byId("fleet-on").addEventListener("click", () => this.#turn(rowsAtOnce));
+  }
+
+  /** Says whether who looks may ban and pardon; the list may be here before that is known. */
+  set judges(may: boolean) {
+    this.#judges = may;
+    for (const button of byId("fleet-rows").querySelectorAll("button")) button.disabled = !may;
   }
 
   /** Says that the list may have changed: how many devices there are, where that is known. */
@@ -102,7 +107,7 @@ export class Fleet {
     const name = d.identity.slice(0, 8); // as the log names it
     const act = d.excluded ? "pardon" : "ban", named = d.excluded ? "Pardon" : "Ban";
     const button = element("button", { type: "button", class: "quiet small", id: `act-${d.identity}`, "aria-label": `${named} ${name}` }, named);
-    button.disabled = !this.judges;
+    button.disabled = !this.#judges;
     button.addEventListener("click", () => void this.#judge(d, act));
     const seen = new Date(d.seen);
     return element("tr", {}, element("td", {}, element("code", { title: d.identity }, name)),

@@ -21,8 +21,10 @@ function accuracies(measured: RankAccuracy[]): (Node | string)[] {
 
 export class History {
   #all: RoundRecord[] = [];
-  /** Rows from the newest that are not shown; 0 follows what comes. */
+  /** Rows from the newest that are not shown. */
   #from = 0;
+  /** The newest round that is shown to whoever has turned to older ones; undefined follows what comes. */
+  #at?: number;
 
   constructor() {
     byId("history-newer").addEventListener("click", () => this.#turn(-rowsAtOnce));
@@ -31,13 +33,16 @@ export class History {
 
   /** Shows records, the oldest first. Whoever has turned to older ones stays at them. */
   show(all: RoundRecord[]): void {
-    if (this.#from > 0) this.#from += Math.max(0, all.length - this.#all.length);
     this.#all = all;
+    // By its number: after a connection was lost all are told again, piece by piece.
+    const at = this.#at;
+    this.#from = at === undefined ? 0 : Math.max(0, all.length - 1 - Math.max(0, all.findLastIndex((r) => r.round <= at)));
     this.#paint();
   }
 
   #turn(by: number): void {
     this.#from = Math.max(0, Math.min(this.#from + by, this.#all.length - 1));
+    this.#at = this.#from > 0 ? this.#all.at(-1 - this.#from)?.round : undefined;
     this.#paint();
   }
 

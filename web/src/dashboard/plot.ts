@@ -213,8 +213,15 @@ export class Plot {
       element("thead", {}, element("tr", {}, ...["Round", ...columns.map((c) => c.label)].map((t) => element("th", { scope: "col" }, t)))),
       element("tbody", {}, ...rows.map((i) => element("tr", {}, element("th", { scope: "row" }, String(x[i])),
         ...columns.map((c) => element("td", {}, c.values[i] == null ? "–" : this.#look.format(c.values[i])))))));
-    this.#table.replaceChildren(this.#table.firstElementChild ?? "", element("div", { class: "table", tabindex: "0", role: "region", "aria-label": `Table: ${this.#look.title}` }, table));
+    tabulate(this.#table, `Table: ${this.#look.title}`, table);
   }
+}
+
+/** Puts a table under a summary, in place of an earlier one: where that was scrolled to stays, and so does the keyboard. */
+export function tabulate(under: HTMLElement, label: string, table: HTMLElement): void {
+  const region = under.querySelector(".table");
+  if (region) region.replaceChildren(table);
+  else under.append(element("div", { class: "table", tabindex: "0", role: "region", "aria-label": label }, table));
 }
 
 function looksOf(l: Line, i: number): { stroke: string; dash: number[] } {

@@ -6,7 +6,7 @@ import { byId, element, say } from "../dom.js";
 import { percent } from "../format.js";
 import type { RankMapCells } from "./figures.js";
 import { soon } from "./frames.js";
-import { inks } from "./plot.js";
+import { inks, tabulate } from "./plot.js";
 import type { Zoom } from "./zoom.js";
 
 const steps = 7;
@@ -200,10 +200,10 @@ export class RankMap {
     if (!this.#table.open || !map) return;
     const range = this.#zoom.range, shown = map.x.flatMap((v, i) => !range || v >= range.from && v <= range.to ? [i] : []);
     const step = Math.max(1, Math.ceil(shown.length / mostRows)), rows = shown.filter((_, k) => (shown.length - 1 - k) % step === 0);
-    this.#table.replaceChildren(this.#table.firstElementChild ?? "", element("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Table: accuracy of each rank" },
+    tabulate(this.#table, "Table: accuracy of each rank",
       element("table", {}, element("caption", { class: "soft" }, `Accuracy of each rank as it was measured last${step > 1 ? `: one of ${step} rounds; zoom in for all` : ""}`),
         element("thead", {}, element("tr", {}, ...["Round", "Drawn", ...map.ranks.map((r) => r ? `Rank ${r}` : "Head")].map((t) => element("th", { scope: "col" }, t)))),
         element("tbody", {}, ...rows.map((i) => element("tr", {}, element("th", { scope: "row" }, String(map.x[i])), element("td", {}, String(map.drawn[i])),
-          ...map.cells.map((row) => element("td", {}, row[i] == null ? "–" : percent(row[i])))))))));
+          ...map.cells.map((row) => element("td", {}, row[i] == null ? "–" : percent(row[i]))))))));
   }
 }

@@ -91,12 +91,13 @@ async function picked(files: File[]): Promise<void> {
   // One table of pixels is a file, too.
   if (sort && (files.length > 1 || files.some(sort.is) || sort.kind === "recordings")) return pickedItems(sort, files, about);
   items = [];
-  await look(first, async (table) => {
+  await look(first, async (table, still) => {
     file = table;
     say("data-state", t("data.reading", { file: table.name }));
     const kind = wordsOf(about)?.kind;
     const columns = kind === "texts" || kind === "unlabelled" ? await columnsOf(table, table.name) : [];
     const bytes = await whole(table);
+    if (!still()) return undefined;
     choose("label-column", columns, ["label", "class", "category", "target", "y"]);
     choose("text-column", columns, ["text", "sentence", "content", "body", "description"]);
     show("columns", columns.length > (kind === "texts" ? 2 : 1));
@@ -150,8 +151,8 @@ function chosenColumns(): Pick<FileSource, "textColumn" | "labelColumn" | "unlab
   };
 }
 
-/** Reads what was chosen and shows it, or says what is wrong with it. */
-async function look<T>(chosen: T | undefined, read: (chosen: T) => Promise<Source | undefined>): Promise<void> {
+/** Reads what was chosen and shows it, or says what is wrong with it. read is told whether nothing else was chosen since. */
+async function look<T>(chosen: T | undefined, read: (chosen: T, still: () => boolean) => Promise<Source | undefined>): Promise<void> {
   if (chosen === undefined) return;
   const mine = ++turn;
   forgetQuestion();
@@ -162,7 +163,7 @@ async function look<T>(chosen: T | undefined, read: (chosen: T) => Promise<Sourc
   byId("data-state").classList.remove("failed");
   page.changed();
   try {
-    const source = await read(chosen);
+    const source = await read(chosen, () => mine === turn);
     if (!source || mine !== turn) return;
     const preview = await (await page.client()).preview(source);
     if (sorts[preview.kind]?.kind === "recordings") await loadSound();
@@ -233,13 +234,15 @@ async function sampled(): Promise<void> {
   const kind = about && sampleOf(about);
   if (!about) return;
   if (about.sample) {
+    const mine = ++turn;
     say("data-state", t("data.sample.fetching"));
     try {
       const response = await fetch("v1/sample");
       if (!response.ok) throw new Sorry(t("data.server", { code: String(response.status) }));
-      await picked([new File([await response.arrayBuffer()], about.sample)]);
+      const fetched = new File([await response.arrayBuffer()], about.sample);
+      if (mine === turn) await picked([fetched]);
     } catch (error) {
-      await look(about, () => Promise.reject(error));
+      if (mine === turn) await look(about, () => Promise.reject(error));
     }
   } else if (kind) {
     items = [];
