@@ -65,9 +65,11 @@ for (const name of names) {
     assert.match(await textOf(tab, "#job-text"), /shard:[^]*floor: 3/);
     await until("the end", async () => (await textOf(tab, "#state")) === "finished", () => job.story(tab, "body"), 90_000);
     assert.equal((await tab.$$("#history-rows tr")).length, 20); // a page of the newest
-    await tab.click("#history-older");
+    await tab.focus("#history-older");
+    await tab.keyboard.press("Enter");
     assert.equal(await tab.$eval("#history-rows tr:last-child td", (e) => e.textContent), "1");
-    await tab.click("#history-newer");
+    await tab.focus("#history-newer");
+    await tab.keyboard.press("Enter");
     assert.match(await textOf(tab, "#events"), /enrolled/);
     assert.match(await textOf(tab, "#privacy"), /Simulated population ε .* of 2/);
     await until("the coordinator to end", async () => /has ended/.test(await textOf(tab, "#live")), () => job.story(tab, "#live"));
@@ -145,7 +147,12 @@ test("an operator pauses the job, invites, and shows the run to somebody, from t
   await until("the alarm", async () => /Alarm.*No round is drawn: paused by Ada/.test(await textOf(tab, "#attention")), () => textOf(tab, "#attention"));
 
   // Nothing moves now: what the plots say is what the coordinator's own table has.
-  const csv = (await (await asked("rounds.csv")).text()).trim().split("\n").map((l) => l.split(","));
+  // But for the accuracy of the last round, which is measured beside.
+  const csv = await until("the last round's accuracy", async () => {
+    const lines = (await (await asked("rounds.csv")).text()).trim().split("\n").map((l) => l.split(","));
+    const [released, drawn] = ["released", "accuracy_drawn"].map((name) => lines[0].indexOf(name));
+    return lines.findLast((l) => l[released] === "true")[drawn] !== "" && lines;
+  });
   const columnOf = (lines, name) => lines.map((l) => l[csv[0].indexOf(name)]);
   const column = (name) => columnOf(csv.slice(1), name);
   const released = (name) => columnOf(csv.slice(1).filter((l) => l[csv[0].indexOf("released")] === "true"), name);
@@ -165,7 +172,9 @@ test("an operator pauses the job, invites, and shows the run to somebody, from t
   assert.equal(forecast.charged, spent.length);
   assert.deepEqual([Number(privacy.at(-1)[0]), Number(privacy.at(-1)[2])], [Number(column("round").at(-1)) + forecast.left, rounded(forecast.points.at(-1).simulated.epsilon)]);
   assert.deepEqual((await table("time-plot")).map((r) => r[1]), released("seconds").map((s) => Number(s) < 10 ? `${Number(s).toFixed(1)} s` : `${Math.round(Number(s))} s`));
-  assert.deepEqual((await table("accuracy-plot")).map((r) => r.at(-1)), released("accuracy_drawn").map((a) => a === "" ? "–" : `${(100 * Number(a)).toFixed(1)}%`));
+  const drawn = released("accuracy_drawn").map((a) => a === "" ? "–" : `${(100 * Number(a)).toFixed(1)}%`);
+  await until("the last round's accuracy in its table", async () => (await table("accuracy-plot")).at(-1).at(-1) === drawn.at(-1));
+  assert.deepEqual((await table("accuracy-plot")).map((r) => r.at(-1)), drawn);
   const each = (up, i) => Math.round((Number(up) + Number(released("bytes_down")[i])) / (released("cohort")[i] - released("absent")[i]));
   const bytes = (n) => n < 1000 ? `${n} byte${n === 1 ? "" : "s"}` : n < 1e6 ? `${(n / 1e3).toFixed(n < 1e5 ? 1 : 0)} kB` : `${(n / 1e6).toFixed(1)} MB`;
   assert.deepEqual((await table("traffic-plot")).map((r) => r[1]), released("bytes_up").map((up, i) => bytes(each(up, i))));

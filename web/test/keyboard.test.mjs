@@ -82,6 +82,7 @@ for (const name of names) {
     const browser = await open(t, name);
     const { tab } = await openTab(browser, job.dashboard, { width: 1280, height: 900 });
     await until("the waiting job", async () => (await textOf(tab, "#state")) === "waiting", () => job.story(tab, "body"));
+    await until("what an operator may do", () => tab.$eval("#steering", (e) => !e.hidden), () => textOf(tab, "header")); // asked for by itself
     await tab.keyboard.press("Tab");
     assert.equal(await focused(tab), "Skip to the job");
     await tab.keyboard.press("Enter");
