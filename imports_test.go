@@ -65,10 +65,11 @@ edge: internal/named dataset dp internal/contract internal/durable internal/unif
 internal/accounts: dataset edge internal/durable internal/named internal/command internal/terminal
 internal/admin: coordinator/server coordinator/store internal/command internal/named job
 internal/attack:
+internal/bench: dataset edge internal/accounts internal/command job job/training leak model program task trainer wasm
 internal/cputime:
-internal/command: internal/named dataset edge hub internal/nearest internal/terminal internal/strict job model model/base model/known
+internal/command: internal/named dataset edge hub internal/nearest internal/terminal internal/strict job model model/base model/known internal/wire
 internal/command/device: internal/accounts internal/named dataset edge hub internal/command internal/engine internal/generation internal/predict
-    internal/strict internal/terminal internal/wire job job/training leak model program task trainer wasm
+    internal/strict internal/terminal internal/wire job leak model program task wasm internal/bench internal/participation
 internal/command/operator: internal/named audit audit/membership coordinator coordinator/bucket coordinator/jobs coordinator/natsaccess
     coordinator/relay coordinator/server coordinator/shelf coordinator/signin coordinator/spans coordinator/store dataset dp edge hub internal/strict
     internal/command internal/dossier internal/durable internal/engine internal/engine/plugins internal/evaluation internal/exposure
@@ -106,6 +107,7 @@ internal/seeded:
 internal/spent: coordinator/store dp internal/command
 internal/named:
 internal/nearest:
+internal/participation: dataset edge internal/accounts internal/bench internal/command internal/terminal leak model model/known
 internal/strict: internal/nearest
 internal/postgrestest:
 internal/realdata:

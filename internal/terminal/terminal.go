@@ -25,6 +25,12 @@ func Width(w io.Writer) (columns int, terminal bool) {
 	return defaultWidth, false
 }
 
+// Is reports whether a stream is a terminal, at which somebody may be there to be asked.
+func Is(stream any) bool {
+	f, ok := stream.(interface{ Fd() uintptr })
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
 // Bytes is a number of bytes with a decimal unit.
 func Bytes(n int64) string {
 	switch {

@@ -191,7 +191,7 @@ func (c *conversation) say(ctx context.Context, line string) error {
 // lines are those of standard input, each of which is said.
 func lines(ctx context.Context, a *command.App, say func(ctx context.Context, line string) error) error {
 	ask := func() error { return nil }
-	if isTerminal(a.Stdin) {
+	if terminal.Is(a.Stdin) {
 		ask = func() error { _, err := fmt.Fprint(a.Stderr, "> "); return err }
 	}
 	typed := bufio.NewScanner(a.Stdin)

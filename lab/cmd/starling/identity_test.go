@@ -12,7 +12,7 @@ import (
 
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/command/device"
+	"github.com/starling-fl/starling/internal/participation"
 )
 
 // Ctrl-C is told as what it is, with the exit code that shells know.
@@ -41,7 +41,7 @@ func TestInterruptedJoin(t *testing.T) {
 		t.Errorf("exit %d:\n%s", code, text)
 	}
 	// A script reads the last line: what was given until then stands in it.
-	var report device.JoinReport
+	var report participation.Report
 	if err := json.Unmarshal([]byte(lastLine(out.String())), &report); err != nil || !report.Interrupted || report.Examples != 1 || !strings.HasPrefix(report.Reason, "interrupted after 0 rounds") {
 		t.Errorf("the last line of standard output is %q: %v", out.String(), err)
 	}

@@ -1,4 +1,4 @@
-package device
+package participation
 
 import (
 	"bufio"
@@ -9,10 +9,9 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/term"
-
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/terminal"
 )
 
 // consent asks a device's owner, where there is one at a terminal, about what a job asks
@@ -29,7 +28,7 @@ type consent struct {
 // run takes part, and again with what was accepted, until the job ends or the owner does
 // not want it.
 func (c *consent) run(ctx context.Context, cfg edge.Config) error {
-	terminal := isTerminal(c.app.Stdin) && isTerminal(c.app.Stderr) // else the question is not seen
+	interactive := terminal.Is(c.app.Stdin) && terminal.Is(c.app.Stderr) // else the question is not seen
 	tell := cfg.Progress
 	for {
 		var mu sync.Mutex
@@ -37,7 +36,7 @@ func (c *consent) run(ctx context.Context, cfg edge.Config) error {
 		running, stop := context.WithCancel(ctx)
 		cfg.Progress = func(e edge.Event) {
 			tell(e)
-			if e.State == edge.Refused && len(e.Limits) > 0 && terminal {
+			if e.State == edge.Refused && len(e.Limits) > 0 && interactive {
 				mu.Lock()
 				limits = e.Limits
 				mu.Unlock()
@@ -53,7 +52,7 @@ func (c *consent) run(ctx context.Context, cfg edge.Config) error {
 			err = fmt.Errorf("%w: a round asks for more", edge.ErrPolicy)
 		}
 		mu.Unlock()
-		if len(found) == 0 || !terminal || ctx.Err() != nil {
+		if len(found) == 0 || !interactive || ctx.Err() != nil {
 			return err
 		}
 		if !c.mayAccept(found) {
@@ -113,12 +112,6 @@ func (c *consent) asks(ctx context.Context, found []edge.PolicyError) bool {
 
 // upper is a sentence's beginning.
 func upper(s string) string { return strings.ToUpper(s[:min(1, len(s))]) + s[min(1, len(s)):] }
-
-// isTerminal reports whether somebody may be there to be asked.
-func isTerminal(stream any) bool {
-	f, ok := stream.(interface{ Fd() uintptr })
-	return ok && term.IsTerminal(int(f.Fd()))
-}
 
 // printConsents reminds an owner of what was accepted earlier.
 func printConsents(w io.Writer, given []edge.Consent) {

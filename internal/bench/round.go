@@ -1,8 +1,9 @@
-package device
+package bench
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 
@@ -14,24 +15,24 @@ import (
 	"github.com/starling-fl/starling/program"
 )
 
-// benched is a round of a job to time and to try.
-type benched struct {
+// Round is a round of a job to time and to try.
+type Round struct {
 	edge.Trial
 	program []byte
 }
 
 // fromFile is the round of a job file, or of the defaults over two labels.
-func (f *benchFlags) fromFile(_ context.Context, a *command.App) (*benched, error) {
+func (f *Config) fromFile(_ context.Context, told io.Writer) (*Round, error) {
 	j := job.Default()
 	j.Labels = []string{"a", "b"}
-	if f.job != "" {
+	if f.Job != "" {
 		var err error
-		if j, err = job.Load(f.job); err != nil {
+		if j, err = job.Load(f.Job); err != nil {
 			return nil, err
 		}
 	}
-	if f.base != "" {
-		j.Base = f.base
+	if f.Base != "" {
+		j.Base = f.Base
 	}
 	base, err := command.LoadJobBase(j)
 	if err != nil {
@@ -39,17 +40,17 @@ func (f *benchFlags) fromFile(_ context.Context, a *command.App) (*benched, erro
 	}
 	j = j.ForBase(base.Config)
 	ranks := j.Ranks()
-	if f.rank == 0 {
-		f.rank = slices.Max(ranks)
+	if f.Rank == 0 {
+		f.Rank = slices.Max(ranks)
 	}
-	if !slices.Contains(ranks, f.rank) {
-		return nil, command.Usagef("--rank is %d; the job has %v", f.rank, ranks)
+	if !slices.Contains(ranks, f.Rank) {
+		return nil, command.Usagef("--rank is %d; the job has %v", f.Rank, ranks)
 	}
 	layout, err := model.NewLayout(base.Config, j.Method(), len(j.Labels))
 	if err != nil {
 		return nil, err
 	}
-	code, err := program.Step(program.Spec{Job: j, Base: base, Rank: f.rank, Host: program.Hosts[0]})
+	code, err := program.Step(program.Spec{Job: j, Base: base, Rank: f.Rank, Host: program.Hosts[0]})
 	if err != nil {
 		return nil, err
 	}
@@ -58,35 +59,35 @@ func (f *benchFlags) fromFile(_ context.Context, a *command.App) (*benched, erro
 		return nil, err
 	}
 	t := edge.Trial{
-		Name: j.Name, Labels: j.Labels, Recipe: recipe, Base: base, Layout: layout, Rank: f.rank, Sequence: j.Adapter.Sequence,
-		Spec: j.Training, Examples: f.leak.examples, Uplink: j.Wire.Uplink, Own: j.Own(j.Privacy.NoiseMultiplier).Multiplier,
+		Name: j.Name, Labels: j.Labels, Recipe: recipe, Base: base, Layout: layout, Rank: f.Rank, Sequence: j.Adapter.Sequence,
+		Spec: j.Training, Examples: f.Examples, Uplink: j.Wire.Uplink, Own: j.Own(j.Privacy.NoiseMultiplier).Multiplier,
 	}
-	if j.OwnNoise() && j.Privacy.NoiseMultiplier == 0 && f.leak.lasts > 0 {
-		fmt.Fprintf(a.Stderr, "note: devices add noise of %v clip norms at least; more, which follows from epsilon, is not counted here\n", t.Own)
+	if j.OwnNoise() && j.Privacy.NoiseMultiplier == 0 && f.LeakTime > 0 {
+		fmt.Fprintf(told, "note: devices add noise of %v clip norms at least; more, which follows from epsilon, is not counted here\n", t.Own)
 	}
-	return &benched{t, code}, nil
+	return &Round{t, code}, nil
 }
 
 // isCoordinator reports whether a job is given by where its coordinator is.
 func isCoordinator(job string) bool {
-	_, err := joinToken(job)
+	_, err := command.JoinToken(job)
 	return err == nil
 }
 
 // fromCoordinator is the round of the job that a coordinator hands to whoever asks.
-func (f *benchFlags) fromCoordinator(ctx context.Context, _ *command.App) (*benched, error) {
-	token, err := joinToken(f.job)
+func (f *Config) fromCoordinator(ctx context.Context, _ io.Writer) (*Round, error) {
+	token, err := command.JoinToken(f.Job)
 	if err != nil {
 		return nil, err
 	}
 	policy, _ := edge.PolicyFor(token)
-	policy.Examples = f.leak.examples
-	cfg := edge.Config{Token: token, Policy: &policy, AllowPlain: f.plain}
+	policy.Examples = f.Examples
+	cfg := edge.Config{Token: token, Policy: &policy, AllowPlain: f.Plain}
 	if cfg.CacheDir, err = accounts.UserPath("", os.UserCacheDir, ""); err != nil {
 		return nil, err
 	}
-	if f.base != "" {
-		if cfg.Base, _, err = command.OpenNamed(f.base); err != nil {
+	if f.Base != "" {
+		if cfg.Base, _, err = command.OpenNamed(f.Base); err != nil {
 			return nil, err
 		}
 	}
@@ -94,17 +95,17 @@ func (f *benchFlags) fromCoordinator(ctx context.Context, _ *command.App) (*benc
 	if err != nil {
 		return nil, err
 	}
-	if f.rank > t.Rank {
-		return nil, command.Usagef("--rank is %d; the job's greatest is %d", f.rank, t.Rank)
+	if f.Rank > t.Rank {
+		return nil, command.Usagef("--rank is %d; the job's greatest is %d", f.Rank, t.Rank)
 	}
-	if f.rank > 0 {
-		t.Rank = f.rank
+	if f.Rank > 0 {
+		t.Rank = f.Rank
 	}
-	return made(ctx, t)
+	return Announced(ctx, t)
 }
 
-// made is an announced round with its program, made again here.
-func made(ctx context.Context, t edge.Trial) (*benched, error) {
+// Announced returns an announced round with its program, made again here.
+func Announced(ctx context.Context, t edge.Trial) (*Round, error) {
 	trains, err := program.Trains(t.Recipe)
 	if err != nil {
 		return nil, err
@@ -114,5 +115,5 @@ func made(ctx context.Context, t edge.Trial) (*benched, error) {
 		return nil, err
 	}
 	t.LearningRate, t.Arithmetic = trains.LearningRate, trains.Arithmetic
-	return &benched{t, code}, nil
+	return &Round{t, code}, nil
 }

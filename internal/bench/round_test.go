@@ -1,4 +1,4 @@
-package device
+package bench
 
 import (
 	"io"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/leak"
 )
@@ -15,14 +14,14 @@ import (
 // A job's round is made for a tiny base, too: as it is but for the base and the length of
 // its texts. One over a base that the tiny one is not like is refused.
 func TestTinyRound(t *testing.T) {
-	round := func(text string) *benched {
+	round := func(text string) *Round {
 		t.Helper()
 		file := filepath.Join(t.TempDir(), "job.yaml")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f := benchFlags{job: file}
-		b, err := f.fromFile(t.Context(), &command.App{Stdout: io.Discard, Stderr: io.Discard})
+		f := Config{Job: file}
+		b, err := f.fromFile(t.Context(), io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}
