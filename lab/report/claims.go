@@ -2,7 +2,7 @@ package report
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,14 +12,11 @@ import (
 	"github.com/starling-fl/starling/internal/strict"
 )
 
-//go:embed published.yaml
-var published []byte
-
-//go:embed published_defaults.yaml
-var publishedDefaults []byte
-
-//go:embed published_documents.yaml
-var publishedDocuments []byte
+// published are the figures of publications, in files that are read in the order of their names:
+// a YAML document has a limit of keys.
+//
+//go:embed published*.yaml
+var published embed.FS
 
 // claim is what a publication says of a preset's grid.
 type claim struct {
@@ -76,10 +73,18 @@ const chosenRank = "rank"
 
 func claims() ([]claim, error) {
 	var all []claim
-	for _, text := range [][]byte{published, publishedDefaults, publishedDocuments} {
+	files, err := fs.Glob(published, "*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("report: published figures: %w", err)
+	}
+	for _, name := range files {
+		text, err := published.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("report: published figures: %w", err)
+		}
 		var some []claim
 		if err := strict.Decode(text, &some); err != nil {
-			return nil, fmt.Errorf("report: published figures: %w", err)
+			return nil, fmt.Errorf("report: %s: %w", name, err)
 		}
 		all = append(all, some...)
 	}
