@@ -29,7 +29,7 @@ const module = "github.com/starling-fl/starling/"
 // hostile devices, and by lab/bandwidth, which plays devices that send in the clear.
 var mayImport = parseTable(`
 audio:
-audit: coordinator coordinator/round dp internal/uniform job model secagg
+audit: coordinator coordinator/round dp dp/accounting internal/uniform job model secagg
 audit/forest:
 audit/kmeans:
 audit/membership: audit/forest audit/kmeans
@@ -38,15 +38,15 @@ cmd/starling: internal/command internal/command/device internal/command/operator
 cmd/starling-edge: internal/command internal/command/device internal/engine
 cmd/starling-web: audio dataset edge internal/wire web/client
 coordinator: coordinator/internal/fleet coordinator/internal/link coordinator/internal/timing coordinator/monitor coordinator/optimizer
-    coordinator/round coordinator/spans coordinator/store dp evaluate/metric internal/contract internal/wire job log model program quant secagg secagg/strength
+    coordinator/round coordinator/spans coordinator/store dp dp/accounting evaluate/metric internal/contract internal/wire job log model program quant secagg secagg/strength
 coordinator/bucket:
 coordinator/internal/fleet: coordinator/internal/link coordinator/round dp
 coordinator/internal/link: coordinator/internal/origin coordinator/monitor internal/wire
 coordinator/internal/origin:
 coordinator/internal/socket: internal/wire
 coordinator/internal/timing: coordinator/round
-coordinator/jobs: coordinator coordinator/monitor coordinator/store dp job
-coordinator/monitor: coordinator/round coordinator/store dp evaluate/metric model
+coordinator/jobs: coordinator coordinator/monitor coordinator/store dp dp/accounting job
+coordinator/monitor: coordinator/round coordinator/store dp dp/accounting evaluate/metric model
 coordinator/optimizer: job
 coordinator/natsaccess:
 coordinator/relay: coordinator/natsaccess secagg
@@ -60,6 +60,7 @@ coordinator/store: dp log
 dataset: internal/named internal/seeded audio
 dataset/calls: dataset internal/seeded
 dp: internal/uniform
+dp/accounting: dp
 edge: internal/named dataset dp internal/contract internal/durable internal/uniform internal/wire job/training log model model/known
     nf4 quant secagg task trainer wasm
 internal/accounts: dataset edge internal/durable internal/named internal/command internal/terminal
@@ -71,7 +72,7 @@ internal/command: internal/named dataset edge hub internal/nearest internal/term
 internal/command/device: internal/accounts internal/named dataset edge hub internal/command internal/engine internal/generation internal/predict
     internal/strict internal/terminal internal/wire job leak model program task wasm internal/bench internal/participation
 internal/command/operator: internal/named audit audit/membership coordinator coordinator/bucket coordinator/jobs coordinator/natsaccess
-    coordinator/relay coordinator/server coordinator/shelf coordinator/signin coordinator/spans coordinator/store dataset dp edge hub internal/strict
+    coordinator/relay coordinator/server coordinator/shelf coordinator/signin coordinator/spans coordinator/store dataset dp dp/accounting edge hub internal/strict
     internal/command internal/dossier internal/durable internal/engine internal/engine/plugins internal/evaluation internal/exposure
     internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim internal/spent internal/terminal
     internal/wire job model model/known program secagg secagg/strength wasm web task internal/guarantee internal/admin
@@ -100,11 +101,11 @@ internal/palette:
 internal/pipes:
 internal/predict: audio dataset evaluate/answer internal/command internal/engine internal/named internal/terminal model model/nn task tokenizer
 internal/generation: model model/nn task
-internal/guarantee: dp internal/command internal/terminal job
+internal/guarantee: dp dp/accounting internal/command internal/terminal job
 internal/progress: coordinator/monitor evaluate/metric internal/terminal job
 internal/qrcode:
 internal/seeded:
-internal/spent: coordinator/store dp internal/command
+internal/spent: coordinator/store dp dp/accounting internal/command
 internal/named:
 internal/nearest:
 internal/participation: dataset edge internal/accounts internal/bench internal/command internal/terminal leak model model/known
@@ -139,7 +140,7 @@ lab/federation: internal/named dataset
 lab/gateways: coordinator/natsaccess coordinator/relay coordinator/store lab/natsserver
 lab/cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins lab/internal/commands lab/internal/plots lab/natsserver
 lab/image/...: lab/image
-lab/internal/commands: internal/named audit/membership dataset dataset/calls dp edge evaluate internal/command internal/durable internal/engine
+lab/internal/commands: internal/named audit/membership dataset dataset/calls dp dp/accounting edge evaluate internal/command internal/durable internal/engine
     internal/engine/plugins internal/exposure internal/fleetdata internal/progress internal/strict internal/terminal internal/wire
     job lab/bandwidth lab/federation lab/internal/paintings lab/pretraining lab/report lab/sweep lab/voices model quant simulate lab/loadtest lab/queue task
     tokenizer tokenizer/unigram wasm
@@ -152,7 +153,7 @@ lab/queue: audio dataset edge coordinator/natsaccess lab/natsserver model quant 
 lab/loadtest: internal/contract internal/wire log quant secagg
 lab/pretraining: dataset internal/seeded job/training model model/nn task tokenizer
 lab/readers:
-lab/sweep: internal/named coordinator dataset dp edge internal/durable internal/nearest internal/strict job model quant simulate task
+lab/sweep: internal/named coordinator dataset dp dp/accounting edge internal/durable internal/nearest internal/strict job model quant simulate task
 lab/voices: audio
 log: internal/cbor vrf
 nf4:
@@ -161,7 +162,7 @@ quant: internal/l2 nf4
 secagg: internal/cbor internal/uniform secagg/internal/tail
 secagg/internal/tail:
 secagg/strength: job secagg secagg/internal/tail
-simulate: coordinator dataset dp edge evaluate/metric internal/contract internal/durable job/training model program quant task trainer
+simulate: coordinator dataset dp dp/accounting edge evaluate/metric internal/contract internal/durable job/training model program quant task trainer
 tokenizer:
 tokenizer/unigram: tokenizer
 task: dataset internal/jinja internal/uniform model tokenizer

@@ -1,6 +1,6 @@
 package audit
 
-import "github.com/starling-fl/starling/dp"
+import "github.com/starling-fl/starling/dp/accounting"
 
 // The ways in which a pass is scored.
 const (
@@ -17,7 +17,7 @@ type way struct {
 
 // judge guesses in every way, at a share of the level each, and keeps the best.
 func (r *run) judge(out *Result, level float64) error {
-	ledger, err := r.core.Budget().Guarantee(dp.Epsilon, r.events)
+	ledger, err := r.core.Budget().Guarantee(accounting.Epsilon, r.events)
 	if err != nil {
 		return err
 	}

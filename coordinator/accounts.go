@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 )
 
 // accounts says what a job has spent and whether it may go on, without composing
@@ -195,15 +196,15 @@ func (t *terms) guarantees(events []dp.Event) (dp.Guarantees, error) {
 		}
 		return &v
 	}
-	g.Delivered = compose(dp.Epsilon)
+	g.Delivered = compose(accounting.Epsilon)
 	if t.job.VisibleDiffers() {
-		g.Visible = compose(dp.VisibleEpsilon)
+		g.Visible = compose(accounting.VisibleEpsilon)
 	}
 	if t.job.Simulated() {
-		g.Simulated = compose(dp.SimulatedEpsilon)
+		g.Simulated = compose(accounting.SimulatedEpsilon)
 	}
 	if t.own.Multiplier > 0 {
-		g.Untrusted = compose(dp.UntrustedEpsilon)
+		g.Untrusted = compose(accounting.UntrustedEpsilon)
 	}
 	return g, errors.Join(errs...)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
@@ -31,7 +32,7 @@ import (
 // Errors with which Run ends before the job is done.
 var (
 	// ErrBudget: the next round would pass the privacy budget.
-	ErrBudget = dp.ErrBudget
+	ErrBudget = accounting.ErrBudget
 	// ErrAbandoned: too many rounds in a row released nothing.
 	ErrAbandoned = errors.New("coordinator: too many rounds in a row were abandoned")
 )

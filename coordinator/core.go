@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/optimizer"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/job"
@@ -126,7 +127,7 @@ func (c *Core) Adapter() *model.Adapter {
 func (c *Core) Version() uint64 { return c.version }
 
 // Budget is what all rounds together may cost. NewCore has verified that they do not cost more.
-func (c *Core) Budget() dp.Budget { return c.t.budget }
+func (c *Core) Budget() accounting.Budget { return c.t.budget }
 
 // NoiseMultiplier is z of the budget's guarantee.
 func (c *Core) NoiseMultiplier() float64 { return c.t.z }

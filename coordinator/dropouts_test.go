@@ -11,6 +11,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
 )
@@ -188,11 +189,11 @@ func TestHitsAreInTheLedger(t *testing.T) {
 		t.Errorf("accounted with hits of %v, the quorum has %v", e.Hit, terms.quorum.Hit)
 	}
 	e.Count = 5
-	g, err := dp.Epsilon([]dp.Event{e}, terms.budget.Delta-terms.budget.Floor, dp.Tight)
+	g, err := accounting.Epsilon([]dp.Event{e}, terms.budget.Delta-terms.budget.Floor, dp.Tight)
 	if err != nil || g.Epsilon > 4 || g.Epsilon < 3.99 || !strings.Contains(g.Adjacency, "zero-out") {
 		t.Errorf("%v, %v", g, err)
 	}
-	free, err := dp.CalibrateNoise(4, terms.budget.Delta-terms.budget.Floor, 0.3, 5, dp.Tight)
+	free, err := accounting.CalibrateNoise(4, terms.budget.Delta-terms.budget.Floor, 0.3, 5, dp.Tight)
 	if err != nil || terms.z <= free {
 		t.Errorf("z = %v, without hits %v, %v", terms.z, free, err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model/base"
 )
@@ -27,7 +28,7 @@ func ExampleCore() {
 	event, clip, err := core.Release(draw, sum, 0, false, dp.NewSampler(core.Noise(draw)))
 	check(err)
 	core.Commit(clip)
-	spent, err := dp.Epsilon([]dp.Event{event}, core.Budget().Delta, dp.Tight)
+	spent, err := accounting.Epsilon([]dp.Event{event}, core.Budget().Delta, dp.Tight)
 	check(err)
 	fmt.Println("version", core.Version(), "is released, within the budget:", spent.Epsilon < core.Budget().Epsilon)
 

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
 )
@@ -218,7 +219,7 @@ func TestFloorsAreInDelta(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := dp.Epsilon([]dp.Event{all}, delta*(1-dp.FloorShare), dp.Tight)
+	want, err := accounting.Epsilon([]dp.Event{all}, delta*(1-dp.FloorShare), dp.Tight)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/coordinator/spans"
-	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 )
 
 // publish makes the status and the result visible; the cohort only where there is
@@ -157,7 +157,7 @@ func (c *Coordinator) Meter() *monitor.Meter { return c.traffic }
 
 // Metrics are the Prometheus collectors for the operator.
 func (c *Coordinator) Metrics() []prometheus.Collector {
-	var budget *dp.Budget
+	var budget *accounting.Budget
 	if c.private() {
 		budget = &c.t.budget
 	}

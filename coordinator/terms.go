@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
@@ -34,7 +35,7 @@ type terms struct {
 	z        float64    // noise multiplier of the budget's guarantee
 	own      job.Own    // what devices add themselves for it
 	bits     int        // width of a masked coordinate at the largest rank
-	budget   dp.Budget
+	budget   accounting.Budget
 	clipping *dp.AdaptiveClip // nil: the clip norm stays
 
 	compact  map[string]bool // matrices that devices keep as 4-bit codes
@@ -81,7 +82,7 @@ func newTerms(job Job, base *model.Base) (*terms, error) {
 	if t.quorum, err = job.Quorum(); err != nil {
 		return nil, err
 	}
-	t.budget = dp.Budget{Epsilon: job.Privacy.Epsilon, Delta: job.Delta(), Floor: job.FloorDelta(), Accountant: acct}
+	t.budget = accounting.Budget{Epsilon: job.Privacy.Epsilon, Delta: job.Delta(), Floor: job.FloorDelta(), Accountant: acct}
 	if err := t.calibrate(); err != nil {
 		return nil, err
 	}
@@ -186,7 +187,7 @@ func (t *terms) calibrate() error {
 	z := p.NoiseMultiplier
 	if z == 0 {
 		var err error
-		if z, err = dp.CalibrateEvent(p.Epsilon, t.budget.Delta-t.budget.Floor, t.budget.Accountant, t.job.BudgetRounds(t.quorum)); err != nil {
+		if z, err = accounting.CalibrateEvent(p.Epsilon, t.budget.Delta-t.budget.Floor, t.budget.Accountant, t.job.BudgetRounds(t.quorum)); err != nil {
 			return refuseJob("privacy: epsilon %v at delta %.3g over %d rounds cannot be met: %w", p.Epsilon, t.budget.Delta, t.job.Rounds, err)
 		}
 	}
@@ -201,7 +202,7 @@ func (t *terms) calibrate() error {
 	if err == nil {
 		return nil
 	}
-	if !errors.Is(err, dp.ErrBudget) || p.NoiseMultiplier != 0 {
+	if !errors.Is(err, accounting.ErrBudget) || p.NoiseMultiplier != 0 {
 		return refuseJob("privacy: noise_multiplier %v does not keep %d rounds within epsilon %v: %w", z, t.job.Rounds, p.Epsilon, err)
 	}
 	// The discrete noise costs more than the continuous one that z was calibrated

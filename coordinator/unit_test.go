@@ -12,6 +12,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/quant"
@@ -67,7 +68,8 @@ func TestProviderCoinOfTheLedger(t *testing.T) {
 			t.Fatal(err)
 		}
 		hidden := most == 1
-		want, err := dp.GroupSampling{ClientRate: 0.5, ProviderRate: 0.2, Hidden: hidden}.CalibrateNoise(2, j.Delta(), 10, dp.Tight)
+		coins := dp.GroupSampling{ClientRate: 0.5, ProviderRate: 0.2, Hidden: hidden}
+		want, err := accounting.CalibrateEvent(2, j.Delta(), dp.Tight, func(z float64) dp.Event { return coins.Rounds(z, 10) })
 		if err != nil || terms.z < want || terms.z > want*1.01 {
 			t.Errorf("%d providers: noise multiplier %v, want about %v, %v", most, terms.z, want, err)
 		}
@@ -293,7 +295,8 @@ func TestSimulatedProviders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := dp.GroupSampling{ClientRate: 0.01, ProviderRate: 0.5}.CalibrateNoise(2, j.Delta(), j.Rounds, dp.Tight)
+	coins := dp.GroupSampling{ClientRate: 0.01, ProviderRate: 0.5}
+	want, err := accounting.CalibrateEvent(2, j.Delta(), dp.Tight, func(z float64) dp.Event { return coins.Rounds(z, j.Rounds) })
 	if err != nil || terms.z < want || terms.z > want*1.01 {
 		t.Errorf("noise multiplier %v, want %v, %v", terms.z, want, err)
 	}

@@ -1,18 +1,19 @@
-// Package dp makes a federated release differentially private and computes how private it is. It
-// has clipping, an exact discrete Gaussian, Poisson cohorts, a ledger event for every release, and
-// accountants whose epsilon is an upper bound.
+// Package dp makes a federated release differentially private. It has clipping, an exact discrete
+// Gaussian, Poisson cohorts, a ledger event for every release, and what devices check a job by: the
+// Rényi accountant, whose epsilon is an upper bound. Tighter bounds, calibration and budgets are in
+// package accounting.
 //
-// Before a job [CalibrateNoise] finds the noise multiplier that a target (epsilon, delta) needs. In
+// Before a job CalibrateNoise finds the noise multiplier that a target (epsilon, delta) needs. In
 // each round [DrawCohort] draws who takes part, and [Release] adds the noise to the sum and returns
-// the [Event] to be charged. [Epsilon] composes all events so far into a [Guarantee]:
+// the [Event] to be charged. Epsilon composes all events so far into a [Guarantee]:
 //
-//	z, err := dp.CalibrateNoise(2, 1e-6, 0.01, 1000, dp.Tight)
+//	z, err := accounting.CalibrateNoise(2, 1e-6, 0.01, 1000, dp.Tight)
 //	...
 //	event, err := dp.Release(sum, dp.ReleaseSpec{
 //		Round: 1, SamplingRate: 0.01, B2: lattice.B2(), NoiseMultiplier: z, NoiseScale: 1,
 //	}, dp.NewSampler(rand.Reader))
 //	...
-//	g, err := dp.Epsilon(append(events, event), 1e-6, dp.Tight)
+//	g, err := accounting.Epsilon(append(events, event), 1e-6, dp.Tight)
 //
 // # What is protected from whom
 //
@@ -29,13 +30,10 @@
 //   - Mironov, Talwar, Zhang 2019, "Rényi Differential Privacy of the Sampled Gaussian
 //     Mechanism": accountant [RDP]. Conversion: Canonne, Kamath, Steinke 2020,
 //     proposition 12.
-//   - Koskela, Jälkö, Honkela 2020; Gopi, Lee, Wutschitz 2021; Zhu, Dong, Wang 2022:
-//     privacy loss distributions, accountant [Tight].
 //   - Andrew, Thakkar, McMahan, Ramaswamy 2021, "Differentially Private Learning with
 //     Adaptive Clipping": [AdaptiveClip].
 //   - McMahan, Ramage, Talwar, Zhang 2018: simulating a larger cohort's noise.
 //
-// Of this module the package imports internal/l2 alone, the norm that updates are clipped by. It
-// keeps no state on disk and starts no goroutine except those of a [Pool]. Randomness is always an
+// It keeps no state on disk and starts no goroutine except those of a [Pool]. Randomness is always an
 // injected reader; if the reader fails, so does the operation.
 package dp

@@ -115,6 +115,9 @@ type Event struct {
 	Certificate [32]byte `json:"-"`
 }
 
+// MaxRounds is the most rounds that an account covers.
+const MaxRounds = 1 << 30
+
 // Rounds makes an event of count identical rounds of a continuous sampled Gaussian,
 // for planning. A count outside of 1..[MaxRounds] makes an event that Check, and
 // with it every accountant, refuses.

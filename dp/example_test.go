@@ -5,42 +5,14 @@ import (
 	"fmt"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 )
-
-// What 2000 rounds at a sampling rate of 1 % cost.
-func ExampleEpsilon() {
-	m := dp.Mechanism{SamplingRate: 0.01, NoiseMultiplier: 1.245736}
-	g, err := dp.Epsilon([]dp.Event{dp.Rounds(m, 2000)}, 1e-6, dp.Tight)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("epsilon %.3f at delta %g, %s\n", g.Epsilon, g.Delta, g.Sampling)
-	// Output: epsilon 2.000 at delta 1e-06, poisson, participation hidden
-}
-
-// How much noise a budget needs.
-func ExampleCalibrateNoise() {
-	z, err := dp.CalibrateNoise(2, 1e-6, 0.01, 2000, dp.Tight)
-	fmt.Printf("%.4f %v\n", z, err)
-	// Output: 1.2457 <nil>
-}
-
-// Different mechanisms compose in one ledger.
-func ExampleEpsilon_heterogeneous() {
-	g, err := dp.Epsilon([]dp.Event{
-		dp.Rounds(dp.Mechanism{SamplingRate: 0.01, NoiseMultiplier: 1.1}, 1500),
-		dp.Rounds(dp.Mechanism{SamplingRate: 1, NoiseMultiplier: 8}, 20),
-	}, 1e-6, dp.Tight)
-	fmt.Printf("%.2f over %d rounds, %v\n", g.Epsilon, g.Rounds, err)
-	// Output: 3.40 over 1520 rounds, <nil>
-}
 
 // Providers inside clients: the client's coin, which they share, does not
 // amplify, their own does.
 func ExampleGroupSampling() {
 	g := dp.GroupSampling{ClientRate: 0.2, ProviderRate: 0.5}
-	e, err := dp.Epsilon([]dp.Event{g.Rounds(1.1, 100)}, 1e-5, dp.Tight)
+	e, err := accounting.Epsilon([]dp.Event{g.Rounds(1.1, 100)}, 1e-5, dp.Tight)
 	fmt.Printf("%.2f for %s, %v\n", e.Epsilon, e.Adjacency, err)
 	// Output: 14.20 for add/remove of one provider, <nil>
 }
@@ -71,7 +43,7 @@ func ExampleRelease() {
 		return
 	}
 	// The event goes into the ledger before sum goes anywhere.
-	g, err := dp.Epsilon([]dp.Event{event}, 1e-6, dp.Tight)
+	g, err := accounting.Epsilon([]dp.Event{event}, 1e-6, dp.Tight)
 	fmt.Printf("%s of %d coordinates, sigma^2 = %s, epsilon %.3f, %v\n", event.Kind, event.Dim, event.Sigma2, g.Epsilon, err)
 	// Output: release of 4 coordinates, sigma^2 = 650, epsilon 0.482, <nil>
 }

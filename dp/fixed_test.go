@@ -89,29 +89,6 @@ func TestFixedRefuses(t *testing.T) {
 	}
 }
 
-// A device that is drawn takes another's place, so that what is promised cannot be about
-// whether it is enrolled: its guarantee says so, and its epsilon is that of every round.
-func TestFixedCohortsAreAccountedWithoutAmplification(t *testing.T) {
-	every := Rounds(Mechanism{SamplingRate: 1, NoiseMultiplier: 3}, 10)
-	fixed := every
-	fixed.Fixed = true
-	want, err := Epsilon([]Event{every}, 1e-6, Tight)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := Epsilon([]Event{fixed}, 1e-6, Tight)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Epsilon != want.Epsilon || got.Adjacency != ZeroOut(AdjacencyAddRemove) || want.Adjacency != AdjacencyAddRemove {
-		t.Errorf("fixed: %v\nall:   %v", got, want)
-	}
-	fixed.SamplingRate = 0.5
-	if err := fixed.Check(); !errors.Is(err, ErrEvent) {
-		t.Errorf("amplified: %v", err)
-	}
-}
-
 func TestFixedEventsAreEncoded(t *testing.T) {
 	e, err := ReleaseSpec{Round: 3, SamplingRate: 1, B2: 1000, NoiseMultiplier: 2, NoiseScale: 1, Fixed: true}.Event(5)
 	if err != nil || !e.Fixed {

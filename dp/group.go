@@ -46,28 +46,12 @@ func (g GroupSampling) coins() (q, seen float64) {
 }
 
 // Rounds makes an event of count identical rounds of a continuous Gaussian of
-// noise multiplier z over one provider's sensitivity, for planning: [Epsilon] of it is
+// noise multiplier z over one provider's sensitivity, for planning: its epsilon is
 // the guarantee of one provider.
 func (g GroupSampling) Rounds(z float64, count int) Event {
 	e := Rounds(Mechanism{SamplingRate: g.ClientRate, NoiseMultiplier: z}, count)
 	e.ProviderRate, e.Hidden = g.ProviderRate, g.Hidden
 	return e
-}
-
-// CalibrateNoise is the function of that name for one provider's guarantee.
-func (g GroupSampling) CalibrateNoise(epsilon, delta float64, rounds int, acct Accountant) (z float64, err error) {
-	if !(g.ProviderRate > 0) {
-		return 0, fmt.Errorf("dp: provider rate %v, want in (0, 1]", g.ProviderRate)
-	}
-	return calibrateNoise(epsilon, delta, rounds, acct, func(z float64) Event { return g.Rounds(z, rounds) })
-}
-
-// CalibrateRounds is the function of that name for one provider's guarantee.
-func (g GroupSampling) CalibrateRounds(epsilon, delta, z float64, acct Accountant) (rounds int, err error) {
-	if !(g.ProviderRate > 0) {
-		return 0, fmt.Errorf("dp: provider rate %v, want in (0, 1]", g.ProviderRate)
-	}
-	return calibrateRounds(epsilon, delta, acct, func(n int) Event { return g.Rounds(z, n) })
 }
 
 // AddUnit adds the symbols of one unit of privacy (a provider's, or a device's whole data) to the

@@ -82,7 +82,7 @@ type Guarantees struct {
 	// network observers do; nil if it is the same.
 	Visible *Guarantee `json:"visible,omitempty"`
 	// Untrusted is what holds without trust in the coordinator, of a device that was in
-	// every round: by the noise that devices add themselves ([UntrustedEpsilon]). nil where
+	// every round: by the noise that devices add themselves (accounting.UntrustedEpsilon). nil where
 	// they add none: then nothing holds.
 	Untrusted *Guarantee `json:"untrusted,omitempty"`
 }

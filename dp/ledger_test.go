@@ -17,23 +17,6 @@ func testEvent(t testing.TB, round uint64) Event {
 	return e
 }
 
-func testLedger(t testing.TB, n int) ([32]byte, []Entry) {
-	t.Helper()
-	genesis := GenesisHash([]byte("job"))
-	head := genesis
-	var entries []Entry
-	for i := range n {
-		e := Entry{Seq: uint64(i), Event: testEvent(t, uint64(i+1))}
-		var err error
-		if e.Hash, err = NextHash(head, e.Seq, e.Event); err != nil {
-			t.Fatal(err)
-		}
-		head = e.Hash
-		entries = append(entries, e)
-	}
-	return genesis, entries
-}
-
 func TestEventEncodingIsCanonical(t *testing.T) {
 	sim := testEvent(t, 7)
 	sim.NoiseScale, sim.SimulatedRate = 0.25, 0.001
@@ -100,79 +83,9 @@ func TestEventCheckNamesWhatIsWrong(t *testing.T) {
 		if err := e.Check(); !errors.Is(err, ErrEvent) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := Epsilon([]Event{testEvent(t, 1), e}, 1e-6, RDP); err == nil {
+		if _, err := RDPEpsilon([]Event{testEvent(t, 1), e}, 1e-6); err == nil {
 			t.Errorf("%s: accounted", name)
 		}
-	}
-}
-
-func TestChainShowsEveryChange(t *testing.T) {
-	genesis, good := testLedger(t, 6)
-	head, err := VerifyChain(genesis, good)
-	if err != nil || head != good[5].Hash {
-		t.Fatalf("%v", err)
-	}
-	if h, err := VerifyChain(genesis, nil); err != nil || h != genesis {
-		t.Errorf("empty ledger: %x, %v", h, err)
-	}
-	for name, change := range map[string]func([]Entry) []Entry{
-		"field":       func(e []Entry) []Entry { e[2].Event.Round = 99; return e },
-		"kind":        func(e []Entry) []Entry { e[5].Event.Kind = KindCharged; return e },
-		"certificate": func(e []Entry) []Entry { e[0].Event.Certificate[31] ^= 1; return e },
-		"hash":        func(e []Entry) []Entry { e[3].Hash[0] ^= 1; return e },
-		"swap":        func(e []Entry) []Entry { e[1], e[2] = e[2], e[1]; return e },
-		"swap, renumbered": func(e []Entry) []Entry {
-			e[1], e[2] = e[2], e[1]
-			e[1].Seq, e[2].Seq = 1, 2
-			return e
-		},
-		"removed": func(e []Entry) []Entry { return slices.Delete(e, 2, 3) },
-		"removed, renumbered": func(e []Entry) []Entry {
-			e = slices.Delete(e, 2, 3)
-			for i := range e {
-				e[i].Seq = uint64(i)
-			}
-			return e
-		},
-		"first removed": func(e []Entry) []Entry { return e[1:] },
-		"repeated":      func(e []Entry) []Entry { return append(e, e[5]) },
-		"invalid event": func(e []Entry) []Entry { e[4].Event.SamplingRate = 2; return e },
-	} {
-		if _, err := VerifyChain(genesis, change(slices.Clone(good))); !errors.Is(err, ErrChain) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if _, err := VerifyChain(GenesisHash([]byte("another job")), good); !errors.Is(err, ErrChain) {
-		t.Errorf("another job's ledger: %v", err)
-	}
-	// What a chain alone cannot show: a cut at the end. The head does.
-	if h, err := VerifyChain(genesis, good[:5]); err != nil || h == head {
-		t.Errorf("cut ledger: head %x, %v", h, err)
-	}
-}
-
-func TestBudgetStopsBeforeTheRound(t *testing.T) {
-	next := testEvent(t, 0)
-	for _, acct := range []Accountant{Tight, RDP} {
-		max, err := CalibrateRounds(1.5, 1e-6, next.Mechanism, acct)
-		if err != nil || max < 10 {
-			t.Fatalf("%s: %d rounds, %v", acct, max, err)
-		}
-		b := Budget{Epsilon: 1.5, Delta: 1e-6, Accountant: acct}
-		spent := next
-		spent.Count = uint32(max - 2) // discrete noise costs a little: one round of leeway
-		g, err := b.Allow([]Event{spent}, next, false)
-		if err != nil || g.Epsilon > 1.5 || g.Rounds != max-1 {
-			t.Errorf("%s: round %d of %d: %v, %v", acct, max-1, max, g, err)
-		}
-		spent.Count = uint32(max)
-		g, err = b.Allow([]Event{spent}, next, false)
-		if !errors.Is(err, ErrBudget) || g.Epsilon <= 1.5 {
-			t.Errorf("%s: round %d of %d: %v, %v", acct, max+1, max, g, err)
-		}
-	}
-	if _, err := (Budget{Delta: 1e-6}).Allow(nil, next, false); err == nil {
-		t.Error("a budget of nothing was accepted")
 	}
 }
 
@@ -213,11 +126,9 @@ func TestBareEvent(t *testing.T) {
 	if err := back.UnmarshalBinary(b); err != nil || back != e {
 		t.Errorf("decoded %+v, %v", back, err)
 	}
-	for _, f := range []func([]Event, float64, Accountant) (Guarantee, error){Epsilon, VisibleEpsilon, SimulatedEpsilon} {
-		for _, how := range []Accountant{Tight, RDP} {
-			if _, err := f([]Event{testEvent(t, 1), e}, 1e-6, how); !errors.Is(err, ErrUnnoised) {
-				t.Errorf("%v: %v", how, err)
-			}
+	for _, of := range []View{{}, {Visible: true}, {Simulated: true}, {Untrusted: true}} {
+		if _, err := Compose([]Event{testEvent(t, 1), e}, of); of.Untrusted && !errors.Is(err, ErrNoBound) || !of.Untrusted && !errors.Is(err, ErrUnnoised) {
+			t.Errorf("%+v: %v", of, err)
 		}
 	}
 	for _, claim := range []func(*Event){

@@ -145,13 +145,6 @@ func (e Event) apart() (Event, error) {
 	return e, err
 }
 
-// UntrustedEpsilon is the guarantee against the coordinator itself, which may add no noise, choose
-// who takes part, and see the sum of every shard. It counts only the noise of the honest devices of
-// one shard, for a device that was in every round. The error is ErrNoBound if devices added none.
-func UntrustedEpsilon(events []Event, delta float64, acct Accountant) (Guarantee, error) {
-	return account(events, delta, acct, query{untrusted: true})
-}
-
 // AddOwn adds a device's own noise of variance v to its vector, before the vector is masked. On an
 // error sum is cleared, so that no vector without noise survives.
 func AddOwn(sum []int32, v Variance, noise Noise) error {

@@ -77,62 +77,15 @@ func convolved(a, b []float64) []float64 {
 	return out
 }
 
-// TestOwnEpsilon: what own noise is worth with trust in the coordinator and without,
-// against lab/bench/dp/own.py.
-func TestOwnEpsilon(t *testing.T) {
-	rounds := func(o OwnNoise, z float64, n uint32) []Event {
-		e := Rounds(Mechanism{0.01, z}, int(n))
-		e.Own = o
-		return []Event{e}
-	}
-	near := func(name string, f func([]Event, float64, Accountant) (Guarantee, error), events []Event, want float64) {
-		t.Helper()
-		for _, acct := range []Accountant{Tight, RDP} {
-			g, err := f(events, 1e-6, acct)
-			if err != nil || g.Epsilon < want*(1-1e-4) || acct == Tight && g.Epsilon > want*(1+5e-4) || g.Epsilon > want*1.4 {
-				t.Errorf("%s, %s: %v (%v), want %v", name, acct, g.Epsilon, err, want)
-			}
-			if g.Adjacency != ZeroOut(AdjacencyAddRemove) {
-				t.Errorf("%s: adjacency %q", name, g.Adjacency)
-			}
-		}
-	}
-	hidden := OwnNoise{Multiplier: 0.2, Honest: 20, Apart: 21}
-	near("trusted, coins hidden", Epsilon, rounds(hidden, 0.83751, 200), 1.99999)
-	near("trusted, coins seen", VisibleEpsilon, rounds(hidden, 0.83751, 200), 16.4527)
-	near("trusted, noise shows the coins", Epsilon, rounds(OwnNoise{0.84, 1, 1, true}, 0.83751, 200), 16.4527)
-	near("untrusted, 1 round", UntrustedEpsilon, rounds(hidden, 0.83751, 1), 5.3978)
-	near("untrusted, 200 rounds", UntrustedEpsilon, rounds(hidden, 0.83751, 200), 191.523)
-	near("untrusted, alone", UntrustedEpsilon, rounds(OwnNoise{0.2, 20, 1, false}, 0.83751, 200), 2835.150)
-	near("untrusted, silo", UntrustedEpsilon, rounds(OwnNoise{0.84, 1, 1, true}, 0.83751, 1), 5.9663)
-
-	// The discrete noise costs next to nothing more; one event without own noise, everything.
-	discrete := ownEvent(t, OwnNoise{0.05, 700, 21, false})
-	g, err := UntrustedEpsilon([]Event{discrete}, 1e-6, Tight)
-	like, _ := UntrustedEpsilon([]Event{func() Event { e := Rounds(discrete.Mechanism, 1); e.Own = discrete.Own; return e }()}, 1e-6, Tight)
-	if err != nil || g.Epsilon < like.Epsilon || g.Epsilon > like.Epsilon*1.001 {
-		t.Errorf("discrete %v (%v), continuous %v", g.Epsilon, err, like.Epsilon)
-	}
-	if _, err := UntrustedEpsilon([]Event{discrete, testEvent(t, 2)}, 1e-6, Tight); !errors.Is(err, ErrNoBound) {
-		t.Errorf("central noise: %v", err)
-	}
-	// Providers' own coins are flipped in the device, and hide them from the coordinator too.
-	coin := discrete
-	coin.ProviderRate = 0.1
-	if with, err := UntrustedEpsilon([]Event{coin}, 1e-6, Tight); err != nil || with.Epsilon >= g.Epsilon {
-		t.Errorf("with a provider's coin %v (%v), without %v", with.Epsilon, err, g.Epsilon)
-	}
-}
-
 // TestOwnSumsArePaid: what sums of discrete Gaussians differ from one by is in epsilon.
 func TestOwnSumsArePaid(t *testing.T) {
 	e := ownEvent(t, OwnNoise{0.05, 700, 21, false})
-	c, err := compose([]Event{e}, query{})
+	c, err := Compose([]Event{e}, View{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	e.Own = OwnNoise{}
-	plain, err := compose([]Event{e}, query{})
+	plain, err := Compose([]Event{e}, View{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,9 +94,9 @@ func TestOwnSumsArePaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	small, err := compose([]Event{narrow}, query{})
-	if err != nil || c.eta < plain.eta || small.eta < 1<<20*1.4e-16 || small.eta > 1<<20*2e-16 {
-		t.Errorf("eta %v beside %v; at 2 grid units %v (%v)", c.eta, plain.eta, small.eta, err)
+	small, err := Compose([]Event{narrow}, View{})
+	if err != nil || c.Eta < plain.Eta || small.Eta < 1<<20*1.4e-16 || small.Eta > 1<<20*2e-16 {
+		t.Errorf("eta %v beside %v; at 2 grid units %v (%v)", c.Eta, plain.Eta, small.Eta, err)
 	}
 }
 

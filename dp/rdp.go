@@ -17,7 +17,7 @@ const rdpSlack = 1e-11
 // renyi returns the Rényi divergence of order a of one round of p, the larger of
 // the two directions of add/remove adjacency (Mironov, Talwar, Zhang 2019,
 // theorem 5), as an upper bound within 1e-10 relative.
-func (p part) renyi(a float64) float64 {
+func (p Part) renyi(a float64) float64 {
 	return p.logMomentM1(a).log1p() / (a - 1) * (1 + rdpSlack)
 }
 
@@ -34,28 +34,28 @@ func (l logReal) log1p() float64 {
 
 // logMomentM1 is log(A-1), A = E_Q[(P/Q)^a], a > 1. Minus 1, because A is within
 // 1e-14 of 1 where q is 1e-5, and T rounds of that count.
-func (p part) logMomentM1(a float64) logReal {
-	if p.hit.prob > 0 {
+func (p Part) logMomentM1(a float64) logReal {
+	if p.Hit.Prob > 0 {
 		// Who knows which rounds are hit sees a mixture: its moment is the mean.
 		var acc logSum
-		for _, w := range p.mixed() {
-			acc.add(math.Log(w.weight) + float64(w.logMomentM1(a)))
+		for _, w := range p.Mixed() {
+			acc.add(math.Log(w.Weight) + float64(w.logMomentM1(a)))
 		}
 		return logReal(acc.value())
 	}
-	logSeen := math.Log(p.seen)
+	logSeen := math.Log(p.Seen)
 	switch {
-	case p.q == 1:
-		x := a * (a - 1) / (2 * p.z * p.z)
+	case p.Q == 1:
+		x := a * (a - 1) / (2 * p.Z * p.Z)
 		logE := x // log(exp(x) - 1)
 		if x < 36 {
 			logE = math.Log(math.Expm1(x))
 		}
 		return logReal(logE + logSeen)
 	case a == math.Trunc(a) && a <= 256:
-		return momentInteger(p.q, p.z, int(a)) + logReal(logSeen)
+		return momentInteger(p.Q, p.Z, int(a)) + logReal(logSeen)
 	}
-	return momentReal(p.q, p.z, a) + logReal(logSeen)
+	return momentReal(p.Q, p.Z, a) + logReal(logSeen)
 }
 
 // momentInteger is the binomial sum for integer orders:
@@ -155,41 +155,41 @@ func (s *logSum) value() float64 {
 	return s.top + math.Log(s.sum)
 }
 
-// rdpToEpsilon converts a Rényi divergence rho of order a (Canonne, Kamath,
+// RDPToEpsilon converts a Rényi divergence rho of order a (Canonne, Kamath,
 // Steinke 2020, proposition 12), clamped at 0.
-func rdpToEpsilon(rho, a, delta float64) float64 {
+func RDPToEpsilon(rho, a, delta float64) float64 {
 	return max(0, rho+math.Log1p(-1/a)-(math.Log(delta)+math.Log(a))/(a-1))
 }
 
 // divergence composes the parts at one order.
-func divergence(parts []part, a float64) float64 {
+func divergence(parts []Part, a float64) float64 {
 	rho := 0.0
 	for _, p := range parts {
-		if p.q < 1 && a+26*p.z > 3e4*min(0.5*p.z, 0.55*p.z*p.z) {
+		if p.Q < 1 && a+26*p.Z > 3e4*min(0.5*p.Z, 0.55*p.Z*p.Z) {
 			// An order far beyond the useful ones, whose integral would take long:
 			// the divergence without sampling is a bound.
-			rho += float64(p.rounds) * a / (2 * p.z * p.z)
+			rho += float64(p.Rounds) * a / (2 * p.Z * p.Z)
 			continue
 		}
-		rho += float64(p.rounds) * p.renyi(a)
+		rho += float64(p.Rounds) * p.renyi(a)
 	}
 	return rho
 }
 
 // rdpEpsilonAt bounds epsilon of the parts at one order.
-func rdpEpsilonAt(parts []part, a, delta float64) float64 {
-	return rdpToEpsilon(divergence(parts, a), a, delta)
+func rdpEpsilonAt(parts []Part, a, delta float64) float64 {
+	return RDPToEpsilon(divergence(parts, a), a, delta)
 }
 
 // rdpEpsilon does so at the best order.
-func rdpEpsilon(parts []part, delta float64, integerOnly bool) (eps, order float64) {
-	return bestOrder(integerOnly, func(a float64) float64 { return rdpEpsilonAt(parts, a, delta) })
+func rdpEpsilon(parts []Part, delta float64, integerOnly bool) (eps, order float64) {
+	return BestOrder(integerOnly, func(a float64) float64 { return rdpEpsilonAt(parts, a, delta) })
 }
 
-// bestOrder minimises f over the orders: a grid in log(a-1), then golden-section
+// BestOrder minimises f over the orders: a grid in log(a-1), then golden-section
 // search around its best point. Any order gives a valid bound, so a search that
 // stops early is loose, never wrong. With integerOnly the orders are integers.
-func bestOrder(integerOnly bool, f func(a float64) float64) (least, order float64) {
+func BestOrder(integerOnly bool, f func(a float64) float64) (least, order float64) {
 	least, order = math.Inf(1), minOrder
 	try := func(a float64) float64 {
 		if integerOnly {
@@ -238,4 +238,10 @@ func bestOrder(integerOnly bool, f func(a float64) float64) (least, order float6
 		}
 	}
 	return least, order
+}
+
+// Divergence bounds the composition's Rényi divergence at an order. Noise whose masses are
+// within exp(eta) of a continuous one's adds what that ratio can.
+func (c Composition) Divergence(a float64) float64 {
+	return divergence(c.Parts, a) + c.Eta*(2*a-1)/(a-1)
 }

@@ -35,8 +35,8 @@ func TestComposedHits(t *testing.T) {
 	a := Rounds(Mechanism{SamplingRate: 0.1, NoiseMultiplier: 1}, 3)
 	b := a
 	a.Hit, b.Hit = 0.01, 0.2
-	c, err := compose([]Event{a, b, a}, query{})
-	if err != nil || len(c.parts) != 2 || c.parts[0].rounds != 6 || c.parts[0].hit.prob != 0.01 || c.parts[1].rounds != 3 || c.parts[1].hit.prob != 0.2 {
-		t.Errorf("%+v, %v", c.parts, err)
+	c, err := Compose([]Event{a, b, a}, View{})
+	if err != nil || len(c.Parts) != 2 || c.Parts[0].Rounds != 6 || c.Parts[0].Hit.Prob != 0.01 || c.Parts[1].Rounds != 3 || c.Parts[1].Hit.Prob != 0.2 {
+		t.Errorf("%+v, %v", c.Parts, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
@@ -189,7 +190,7 @@ func TestHostileManyJobs(t *testing.T) {
 	// The same rounds as one job, and one more.
 	var want [2]float64
 	for i := range want {
-		g, err := dp.Epsilon([]dp.Event{dp.Rounds(dp.Mechanism{SamplingRate: 1, NoiseMultiplier: 1}, given+i)}, 1e-6, dp.RDP)
+		g, err := accounting.Epsilon([]dp.Event{dp.Rounds(dp.Mechanism{SamplingRate: 1, NoiseMultiplier: 1}, given+i)}, 1e-6, dp.RDP)
 		ok(t, err)
 		want[i] = g.Epsilon
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/model"
@@ -52,7 +53,7 @@ type Config struct {
 
 	// Search is the distribution of the number of runs of a search that this is one of; nil:
 	// it stands alone.
-	Search *dp.Search
+	Search *accounting.Search
 
 	Evaluator coordinator.Evaluator // on public validation data; nil: nothing is measured
 	// Every is the number of rounds between two measurements at Ranks; 0 measures
@@ -363,7 +364,7 @@ func (r *Run) guarantee() (dp.Guarantee, error) {
 	}
 	b := r.core.Budget()
 	if r.job.Privacy.SimulatedPopulation > 0 {
-		return b.Guarantee(dp.SimulatedEpsilon, r.events)
+		return b.Guarantee(accounting.SimulatedEpsilon, r.events)
 	}
-	return b.Guarantee(dp.Epsilon, r.events)
+	return b.Guarantee(accounting.Epsilon, r.events)
 }

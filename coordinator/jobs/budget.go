@@ -8,6 +8,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 )
 
 // Total is what a pool's jobs cost together, for a device that is in all of them.
@@ -64,8 +65,8 @@ func compose(events []dp.Event, delta, floor float64) (g dp.Guarantee, why strin
 		return g, fmt.Sprintf("the floors of its jobs have %.3g of delta, which is %.3g", floor, delta), nil
 	}
 	// Renyi's composition takes rounds of different jobs as they come, in moments.
-	b := dp.Budget{Epsilon: math.MaxFloat64, Delta: delta, Floor: floor, Accountant: dp.RDP}
-	g, err = b.Guarantee(dp.Epsilon, merged(events))
+	b := accounting.Budget{Epsilon: math.MaxFloat64, Delta: delta, Floor: floor, Accountant: dp.RDP}
+	g, err = b.Guarantee(accounting.Epsilon, merged(events))
 	if errors.Is(err, dp.ErrNoBound) {
 		return g, "no epsilon bounds what its jobs spent", nil
 	}

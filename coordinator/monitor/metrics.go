@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/evaluate/metric"
 )
 
@@ -134,14 +135,14 @@ func (m *Metrics) RoundOver(outcome string, took time.Duration, devices int, of 
 
 // Collectors returns all figures of the job. budget is what its rounds may spend, nil if no epsilon
 // holds.
-func (m *Monitor) Collectors(budget *dp.Budget) []prometheus.Collector {
+func (m *Monitor) Collectors(budget *accounting.Budget) []prometheus.Collector {
 	return append([]prometheus.Collector{asked{m, budget}}, m.metrics.all...)
 }
 
 // asked is what is computed when it is asked for.
 type asked struct {
 	m      *Monitor
-	budget *dp.Budget
+	budget *accounting.Budget
 }
 
 var (

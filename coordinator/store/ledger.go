@@ -22,7 +22,9 @@ type Note struct {
 // Entry is one line of the ledger: the hash-chained event, its note, and how the
 // round's cohort was drawn, which the event names by its hash.
 type Entry struct {
-	dp.Entry
+	Seq   uint64 // 0, 1, 2, ... without gaps
+	Event dp.Event
+	Hash  [32]byte // of the entry before (of the chain's beginning for the first), Seq and Event
 	Note
 	Cohort dp.Certificate // without the nonce that opens its commitment
 }
@@ -87,9 +89,9 @@ func readPromise(q querier) (p promise, err error) {
 // genesis is the hash that the chain begins with.
 func (p promise) genesis() [32]byte {
 	if p.version == "" {
-		return dp.GenesisHash([]byte(p.job))
+		return genesisHash([]byte(p.job))
 	}
-	return dp.GenesisHash(fmt.Appendf(nil, "promise %s: job %s, task %q, private %s, delta %s", p.version, p.job, p.task, p.private, p.delta))
+	return genesisHash(fmt.Appendf(nil, "promise %s: job %s, task %q, private %s, delta %s", p.version, p.job, p.task, p.private, p.delta))
 }
 
 // readLedger reads the entries and verifies the chain.
@@ -106,7 +108,6 @@ func readLedger(q querier) (Ledger, error) {
 		return l, err
 	}
 	defer rows.Close()
-	var chain []dp.Entry
 	for rows.Next() {
 		var e Entry
 		var round uint64
@@ -116,7 +117,7 @@ func readLedger(q querier) (Ledger, error) {
 		if err := rows.Scan(&e.Seq, &round, &event, &note, &hash, &certificate); err != nil {
 			return l, err
 		}
-		at := uint64(len(chain))
+		at := uint64(len(l.Entries))
 		if err := e.Event.UnmarshalBinary(event); err != nil {
 			return l, &LedgerError{at, err.Error()}
 		}
@@ -140,16 +141,13 @@ func readLedger(q querier) (Ledger, error) {
 		}
 		copy(e.Hash[:], hash)
 		l.Entries = append(l.Entries, e)
-		chain = append(chain, e.Entry)
 	}
 	if err := rows.Err(); err != nil {
 		return l, err
 	}
-	head, err := dp.VerifyChain(l.Head, chain)
-	if err != nil {
-		return l, fmt.Errorf("%w: %w", ErrLedger, err)
+	if l.Head, err = verifyChain(l.Head, l.Entries); err != nil {
+		return l, err
 	}
-	l.Head = head
 	l.Owed, err = owed(q)
 	return l, err
 }
@@ -220,7 +218,7 @@ func checkLedger(q querier) (Ledger, error) {
 
 // appendEntry charges a round inside a transaction.
 func (s *Store) appendEntry(tx *sql.Tx, ev dp.Event, note Note) (Entry, error) {
-	e := Entry{Entry: dp.Entry{Event: ev}, Note: note}
+	e := Entry{Event: ev, Note: note}
 	var charged int
 	if err := tx.QueryRow(`SELECT count(*) FROM ledger WHERE round = $1`, ev.Round).Scan(&charged); err != nil {
 		return e, err
@@ -246,7 +244,7 @@ func (s *Store) appendEntry(tx *sql.Tx, ev dp.Event, note Note) (Entry, error) {
 	case !errors.Is(err, sql.ErrNoRows):
 		return e, err
 	}
-	if e.Hash, err = dp.NextHash(prev, e.Seq, ev); err != nil {
+	if e.Hash, err = nextHash(prev, e.Seq, ev); err != nil {
 		return e, err
 	}
 	event, err := ev.MarshalBinary()

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 )
 
 // Curve is epsilon over the rounds of one job.
@@ -39,7 +40,7 @@ func (c *Curve) Compute(rounds int, planned func(rounds int) dp.Event, acct dp.A
 		}
 		last = n
 		events := []dp.Event{planned(n)}
-		g, err := dp.Epsilon(events, c.Delta, acct)
+		g, err := accounting.Epsilon(events, c.Delta, acct)
 		if err != nil {
 			return err
 		}
@@ -49,7 +50,7 @@ func (c *Curve) Compute(rounds int, planned func(rounds int) dp.Event, acct dp.A
 			p.Tight, p.Lower = g.Epsilon, g.EpsilonLower
 		}
 		if c.Rate < 1 && g.Sampling != dp.SamplingVisible {
-			v, err := dp.VisibleEpsilon(events, c.Delta, acct)
+			v, err := accounting.VisibleEpsilon(events, c.Delta, acct)
 			if err != nil {
 				return err
 			}

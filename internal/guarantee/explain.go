@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/job"
 )
@@ -127,7 +128,7 @@ func (e *Explained) fill(p *Plan, simulatedOf, simulatedCohort int) error {
 		budget := *p
 		budget.Rate, budget.Delta, budget.Hit = rate, p.Delta-e.floor, budgetHit
 		if e.job != nil && e.job.OwnNoise() {
-			e.NoiseMultiplier, err = dp.CalibrateEvent(p.Epsilon, budget.Delta, acct, e.job.BudgetRounds(e.quorum))
+			e.NoiseMultiplier, err = accounting.CalibrateEvent(p.Epsilon, budget.Delta, acct, e.job.BudgetRounds(e.quorum))
 		} else {
 			e.NoiseMultiplier, err = budget.Calibrate(acct)
 		}
@@ -149,22 +150,22 @@ func (e *Explained) fill(p *Plan, simulatedOf, simulatedCohort int) error {
 		e.OwnNoise, e.Honest = event.Own.Multiplier, int(event.Own.Honest)
 	}
 	events := []dp.Event{event}
-	stated := dp.Budget{Delta: p.Delta, Floor: e.floor, Accountant: acct}
-	if e.Delivered, err = stated.Guarantee(dp.Epsilon, events); err != nil {
+	stated := accounting.Budget{Delta: p.Delta, Floor: e.floor, Accountant: acct}
+	if e.Delivered, err = stated.Guarantee(accounting.Epsilon, events); err != nil {
 		return err
 	}
-	if e.Visible, err = stated.Guarantee(dp.VisibleEpsilon, events); err != nil {
+	if e.Visible, err = stated.Guarantee(accounting.VisibleEpsilon, events); err != nil {
 		return err
 	}
 	if simulatedOf > 0 {
-		s, err := stated.Guarantee(dp.SimulatedEpsilon, events)
+		s, err := stated.Guarantee(accounting.SimulatedEpsilon, events)
 		if err != nil {
 			return err
 		}
 		e.Simulated = &s
 	}
 	if e.OwnNoise > 0 {
-		u, err := stated.Guarantee(dp.UntrustedEpsilon, events)
+		u, err := stated.Guarantee(accounting.UntrustedEpsilon, events)
 		if err != nil {
 			return err
 		}

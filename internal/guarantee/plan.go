@@ -3,6 +3,7 @@ package guarantee
 
 import (
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/command"
 )
 
@@ -51,7 +52,7 @@ func (p *Plan) Event(rounds int) dp.Event {
 // Calibrate returns the least noise multiplier that keeps the rounds within Epsilon.
 func (p *Plan) Calibrate(acct dp.Accountant) (float64, error) {
 	with := *p
-	return dp.CalibrateEvent(p.Epsilon, p.Delta, acct, func(z float64) dp.Event {
+	return accounting.CalibrateEvent(p.Epsilon, p.Delta, acct, func(z float64) dp.Event {
 		with.Noise = z
 		return with.Event(p.Rounds)
 	})

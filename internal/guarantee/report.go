@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/command"
 )
 
@@ -36,14 +37,14 @@ func (p *Plan) Report(acct dp.Accountant) (Report, error) {
 		Target: p.Epsilon, RDPNoiseMultiplier: p.RDPNoise}
 	events := []dp.Event{p.Event(p.Rounds)}
 	var err error
-	if r.Guarantee, err = dp.Epsilon(events, p.Delta, acct); err != nil {
+	if r.Guarantee, err = accounting.Epsilon(events, p.Delta, acct); err != nil {
 		if errors.Is(err, dp.ErrEvent) {
 			return r, command.Usage(err)
 		}
 		return r, err
 	}
 	if p.Rate < 1 && r.Sampling != dp.SamplingVisible {
-		v, err := dp.VisibleEpsilon(events, p.Delta, acct)
+		v, err := accounting.VisibleEpsilon(events, p.Delta, acct)
 		if err != nil {
 			return r, err
 		}

@@ -5,15 +5,16 @@ import (
 	"io"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/command"
 )
 
 // Search is the guarantee of a search over settings, of which the best run is released, beside that of one run.
 type Search struct {
-	One       dp.Guarantee `json:"one_run"`
-	Whole     dp.Guarantee `json:"search"`
-	Runs      dp.Search    `json:"runs"`
-	Quantiles []RunsBelow  `json:"quantiles"` // of the number of runs
+	One       dp.Guarantee      `json:"one_run"`
+	Whole     dp.Guarantee      `json:"search"`
+	Runs      accounting.Search `json:"runs"`
+	Quantiles []RunsBelow       `json:"quantiles"` // of the number of runs
 }
 
 // RunsBelow says that the number of runs is at most that with a probability.
@@ -23,13 +24,13 @@ type RunsBelow struct {
 }
 
 // Search returns what a search by so many runs of the plan costs. Its errors are usage errors where an accountant refuses the plan.
-func (p *Plan) Search(runs dp.Search, acct dp.Accountant) (s Search, err error) {
+func (p *Plan) Search(runs accounting.Search, acct dp.Accountant) (s Search, err error) {
 	s.Runs = runs
 	events := []dp.Event{p.Event(p.Rounds)}
-	if s.One, err = dp.Epsilon(events, p.Delta, acct); err != nil {
+	if s.One, err = accounting.Epsilon(events, p.Delta, acct); err != nil {
 		return s, command.Usage(err)
 	}
-	if s.Whole, err = runs.Guarantee(dp.Budget{Delta: p.Delta}, events, false); err != nil {
+	if s.Whole, err = runs.Guarantee(accounting.Budget{Delta: p.Delta}, events, false); err != nil {
 		return s, err
 	}
 	for _, q := range []float64{0.05, 0.5, 0.95, 0.999} {

@@ -11,6 +11,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -45,7 +46,7 @@ func TestJobWithoutNoise(t *testing.T) {
 		if e.Event.Kind != dp.KindUnnoised || e.Event.NoiseMultiplier != 0 || e.Note.Delivered != nil {
 			t.Errorf("%+v", e)
 		}
-		if _, err := dp.Epsilon([]dp.Event{e.Event}, 1e-6, dp.Tight); !errors.Is(err, dp.ErrUnnoised) {
+		if _, err := accounting.Epsilon([]dp.Event{e.Event}, 1e-6, dp.Tight); !errors.Is(err, dp.ErrUnnoised) {
 			t.Errorf("an accountant says %v", err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/command"
 )
 
@@ -122,12 +123,12 @@ func (s spending) account(r *Report, acct dp.Accountant) error {
 	if s.floor >= s.delta {
 		return command.Usagef("--delta %.3g: cohorts below a floor have %.3g of it already, give more", s.delta, s.floor)
 	}
-	stated := dp.Budget{Delta: s.delta, Floor: s.floor, Accountant: acct}
+	stated := accounting.Budget{Delta: s.delta, Floor: s.floor, Accountant: acct}
 	for _, q := range []struct {
 		to   **dp.Guarantee
 		want bool
 		f    func([]dp.Event, float64, dp.Accountant) (dp.Guarantee, error)
-	}{{&r.Delivered, true, dp.Epsilon}, {&r.Visible, true, dp.VisibleEpsilon}, {&r.Simulated, s.simulated, dp.SimulatedEpsilon}, {&r.Untrusted, true, dp.UntrustedEpsilon}} {
+	}{{&r.Delivered, true, accounting.Epsilon}, {&r.Visible, true, accounting.VisibleEpsilon}, {&r.Simulated, s.simulated, accounting.SimulatedEpsilon}, {&r.Untrusted, true, accounting.UntrustedEpsilon}} {
 		if !q.want {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/l2"
 )
 
@@ -79,11 +80,11 @@ func TestClipPerSlice(t *testing.T) {
 		t.Error("clipping per slice was not noticed")
 	}
 	// What it would cost: sensitivity sqrt(8)*S under noise meant for S.
-	z, err := dp.CalibrateNoise(2, 1e-6, 0.01, 200, dp.Tight)
+	z, err := accounting.CalibrateNoise(2, 1e-6, 0.01, 200, dp.Tight)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := dp.Epsilon([]dp.Event{dp.Rounds(dp.Mechanism{SamplingRate: 0.01, NoiseMultiplier: z / math.Sqrt(slices)}, 200)}, 1e-6, dp.Tight)
+	g, err := accounting.Epsilon([]dp.Event{dp.Rounds(dp.Mechanism{SamplingRate: 0.01, NoiseMultiplier: z / math.Sqrt(slices)}, 200)}, 1e-6, dp.Tight)
 	if err != nil || g.Epsilon < 15 {
 		t.Errorf("eight slices under noise for one: %v, %v", g, err)
 	}

@@ -12,7 +12,7 @@ import (
 func TestAgree(t *testing.T) {
 	entries := func(rounds ...uint64) (l store.Ledger) {
 		for _, r := range rounds {
-			l.Entries = append(l.Entries, store.Entry{Entry: dp.Entry{Event: dp.Event{Round: r}}})
+			l.Entries = append(l.Entries, store.Entry{Event: dp.Event{Round: r}})
 		}
 		return l
 	}

@@ -9,20 +9,20 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 )
 
 // TrialAxis tells the runs of an accounted search apart that were drawn the same settings:
 // each has secrets of its own.
 const TrialAxis = "trial"
 
-// AccountSearch makes the search one whose privacy is counted (dp.Search): in place of
+// AccountSearch makes the search one whose privacy is counted (accounting.Search): in place of
 // every combination of the search axes' values, each seed has a random number of runs, by
 // that distribution, each with a combination picked by chance. All places of a seed have
 // the same number, so that each method is searched as much as another; and what is drawn
 // follows from the seed alone.
 func (p *Plan) AccountSearch(by string) error {
-	search, err := dp.ParseSearch(by)
+	search, err := accounting.ParseSearch(by)
 	if err != nil {
 		return badSetting("account_search is %w", err)
 	}
@@ -104,7 +104,7 @@ func spends(key string) bool {
 }
 
 // draw picks the runs of one place and seed from its combinations.
-func draw(search dp.Search, of []Point, most int) ([]Point, error) {
+func draw(search accounting.Search, of []Point, most int) ([]Point, error) {
 	key := sha256.Sum256(fmt.Appendf(nil, "starling search v1\x00%s\x00%d", search, of[0].Settings.Seed))
 	random := rand.NewChaCha8(key)
 	n, err := search.Draw(random)

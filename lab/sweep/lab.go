@@ -7,7 +7,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -254,9 +254,9 @@ func (l *Lab) Setup(s Settings) (*Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	var search *dp.Search
+	var search *accounting.Search
 	if s.AccountSearch != "" {
-		by, err := dp.ParseSearch(s.AccountSearch)
+		by, err := accounting.ParseSearch(s.AccountSearch)
 		if err != nil {
 			return nil, badSetting("account_search is %w", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/command"
 )
 
@@ -54,9 +55,9 @@ func newPrivacyRoundsCmd(a *command.App, p Plots) *cobra.Command {
 				return err
 			}
 			if f.ProviderRate > 0 {
-				f.Rounds, err = f.Group().CalibrateRounds(f.Epsilon, f.Delta, f.Noise, acct)
+				f.Rounds, err = accounting.CalibrateProviderRounds(f.Epsilon, f.Delta, f.Noise, f.Group(), acct)
 			} else {
-				f.Rounds, err = dp.CalibrateRounds(f.Epsilon, f.Delta, dp.Mechanism{SamplingRate: f.Rate, NoiseMultiplier: f.Noise}, acct)
+				f.Rounds, err = accounting.CalibrateRounds(f.Epsilon, f.Delta, dp.Mechanism{SamplingRate: f.Rate, NoiseMultiplier: f.Noise}, acct)
 			}
 			if err != nil {
 				return err
@@ -86,7 +87,7 @@ func newPrivacyRateCmd(a *command.App, p Plots) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if f.Rate, err = dp.CalibrateSamplingRate(f.Epsilon, f.Delta, f.Noise, f.Rounds, acct); err != nil {
+			if f.Rate, err = accounting.CalibrateSamplingRate(f.Epsilon, f.Delta, f.Noise, f.Rounds, acct); err != nil {
 				return err
 			}
 			return f.report(a, acct, fmt.Sprintf("sampling rate     %.7g\n", f.Rate))

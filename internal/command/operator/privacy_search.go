@@ -3,7 +3,7 @@ package operator
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/command"
 )
 
@@ -28,7 +28,7 @@ A sweep that searches by this rule is starling sweep --account-search.`,
 			if err != nil {
 				return err
 			}
-			of, err := dp.ParseSearch(runs)
+			of, err := accounting.ParseSearch(runs)
 			if err != nil {
 				return command.Usagef("--runs: %w", err)
 			}

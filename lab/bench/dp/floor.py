@@ -1,6 +1,6 @@
 """What a floor on the devices that are there does to a sampled job, computed apart from package dp.
 
-Usage: python floor.py > ../../../dp/testdata/floor.json   (numpy, scipy and dp-accounting from PyPI)
+Usage: python floor.py > ../../../dp/accounting/testdata/floor.json   (numpy, scipy and dp-accounting from PyPI)
 
 N = 10000 devices, q = 0.01, T = 200 rounds, delta = 1e-6, z calibrated to epsilon 2; a round goes on only with at least
 8 of its cohort there. Three rules for a round with fewer:

@@ -1,6 +1,6 @@
 """What a device's own coin shows by more than the sum, where devices drop out, computed apart from package dp.
 
-Usage: python hits.py > ../../../dp/testdata/hits.json   (numpy and scipy from PyPI)
+Usage: python hits.py > ../../../dp/accounting/testdata/hits.json   (numpy and scipy from PyPI)
 
 small   a few dozen devices, one group: every outcome of the others' coins and dropouts is enumerated, the adversary is
         told them, and the device stays. Per case the exact probability that its coin decides whether its shard is

@@ -1,7 +1,7 @@
 """What a search over settings costs, by other means than package dp's: epsilons by Google's dp-accounting (its RepeatAndSelectDpEvent),
-the numbers of runs by scipy. TestSearch... hold the figures, dp/testdata/search.json:
+the numbers of runs by scipy. TestSearch... hold the figures, dp/accounting/testdata/search.json:
 
-    pip install dp-accounting==0.6.0 scipy && python3 lab/bench/dp/search.py > dp/testdata/search.json
+    pip install dp-accounting==0.6.0 scipy && python3 lab/bench/dp/search.py > dp/accounting/testdata/search.json
 """
 import json
 import math

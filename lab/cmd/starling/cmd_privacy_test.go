@@ -18,6 +18,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/command/operator"
 	"github.com/starling-fl/starling/internal/guarantee"
@@ -276,7 +277,7 @@ func TestPrivacyLedger(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := dp.Epsilon([]dp.Event{ev}, 1e-6, dp.Tight)
+		g, err := accounting.Epsilon([]dp.Event{ev}, 1e-6, dp.Tight)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -356,7 +357,7 @@ func writeLedger(t *testing.T, task string, job byte, rounds int, z, delta, floo
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := dp.Epsilon([]dp.Event{ev}, delta-floor, dp.Tight)
+		g, err := accounting.Epsilon([]dp.Event{ev}, delta-floor, dp.Tight)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -383,11 +384,11 @@ func TestPrivacyLedgersCompose(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := append(slices.Clone(first), second...)
-	want, err := dp.Epsilon(all, 1e-6-1e-8-1e-7, dp.Tight)
+	want, err := accounting.Epsilon(all, 1e-6-1e-8-1e-7, dp.Tight)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen, err := dp.VisibleEpsilon(all, 1e-6-1e-8-1e-7, dp.Tight)
+	seen, err := accounting.VisibleEpsilon(all, 1e-6-1e-8-1e-7, dp.Tight)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func TestLedgerSaysWhoseNoise(t *testing.T) {
 		return e
 	}
 	for _, own := range []dp.OwnNoise{{}, {Multiplier: 1, Honest: 64, Apart: 9}} {
-		l := store.Ledger{Private: true, Entries: []store.Entry{{Entry: dp.Entry{Event: event(own)}}}}
+		l := store.Ledger{Private: true, Entries: []store.Entry{{Event: event(own)}}}
 		r, _, err := spent.NewReport(l, 1e-6, dp.Tight)
 		if err != nil {
 			t.Fatal(err)

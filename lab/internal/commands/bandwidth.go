@@ -15,6 +15,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/lab/bandwidth"
@@ -193,7 +194,7 @@ func (f *bandwidthFlags) validate() error {
 	if f.JobRounds < 1 {
 		return command.Usagef("--job-rounds is %d, must be positive", f.JobRounds)
 	}
-	z, err := dp.CalibrateNoise(f.epsilon, bandwidthDelta, f.rate, f.JobRounds, dp.Tight)
+	z, err := accounting.CalibrateNoise(f.epsilon, bandwidthDelta, f.rate, f.JobRounds, dp.Tight)
 	if err != nil {
 		return err
 	}

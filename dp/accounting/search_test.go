@@ -1,4 +1,4 @@
-package dp
+package accounting
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/starling-fl/starling/dp"
 )
 
 // goldenSearch is what others' code says: lab/bench/dp/search.py.
@@ -48,26 +50,26 @@ func TestSearchGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events := []Event{Rounds(Mechanism{c.Q, c.Z}, c.Rounds)}
+		events := []dp.Event{dp.Rounds(dp.Mechanism{SamplingRate: c.Q, NoiseMultiplier: c.Z}, c.Rounds)}
 		g, err := s.Guarantee(Budget{Delta: c.Delta}, events, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole, err := compose(events, query{})
+		whole, err := dp.Compose(events, dp.View{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if one, _ := rdpEpsilon(whole.parts, c.Delta, true); math.Abs(one/c.Single-1) > 1e-6 {
+		if one, _ := renyi(t, dp.Composition{Parts: whole.Parts, IntegerOnly: true}, c.Delta); math.Abs(one/c.Single-1) > 1e-6 {
 			t.Errorf("one run of %+v: %v", c, one)
 		}
-		eps, order := bestOrder(true, s.over(whole.divergence, true, c.Delta))
+		eps, order := dp.BestOrder(true, s.over(whole.Divergence, true, c.Delta))
 		if math.Abs(eps/c.Epsilon-1) > 1e-6 {
 			t.Errorf("%+v: epsilon %v at order %v", c, eps, order)
 		}
 		if off := g.Epsilon/eps - 1; off > 1e-9 || off < -0.1 {
 			t.Errorf("%+v: epsilon %v, at whole orders %v", c, g.Epsilon, eps)
 		}
-		if g.Accountant != RDP || g.Delta != c.Delta || g.Rounds != c.Rounds {
+		if g.Accountant != dp.RDP || g.Delta != c.Delta || g.Rounds != c.Rounds {
 			t.Errorf("%+v: %v", c, g)
 		}
 	}
@@ -112,7 +114,7 @@ func TestSearchDistributions(t *testing.T) {
 // More runs cost more, one Poisson run costs about what it is, and shapes between the named
 // ones cost between them. A search of K runs is cheaper than K runs composed.
 func TestSearchIsMonotone(t *testing.T) {
-	events := []Event{Rounds(Mechanism{0.01, 1.2}, 500)}
+	events := []dp.Event{dp.Rounds(dp.Mechanism{SamplingRate: 0.01, NoiseMultiplier: 1.2}, 500)}
 	cost := func(text string) float64 {
 		t.Helper()
 		s, err := ParseSearch(text)
@@ -128,7 +130,7 @@ func TestSearchIsMonotone(t *testing.T) {
 		}
 		return g.Epsilon
 	}
-	one, err := Epsilon(events, 1e-6, RDP)
+	one, err := Epsilon(events, 1e-6, dp.RDP)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +145,7 @@ func TestSearchIsMonotone(t *testing.T) {
 			before = now
 		}
 	}
-	all, err := Epsilon([]Event{Rounds(Mechanism{0.01, 1.2}, 20*500)}, 1e-6, RDP)
+	all, err := Epsilon([]dp.Event{dp.Rounds(dp.Mechanism{SamplingRate: 0.01, NoiseMultiplier: 1.2}, 20*500)}, 1e-6, dp.RDP)
 	if err != nil || before >= all.Epsilon {
 		t.Errorf("the best of 20 costs %v, all of them %v, %v", before, all.Epsilon, err)
 	}
@@ -156,7 +158,7 @@ func TestSearchIsMonotone(t *testing.T) {
 // costs what its distance from a continuous one can.
 func TestSearchFloorsAndDiscreteNoise(t *testing.T) {
 	s := Search{Poisson: true, Mean: 10}
-	events := []Event{Rounds(Mechanism{0.01, 1}, 100)}
+	events := []dp.Event{dp.Rounds(dp.Mechanism{SamplingRate: 0.01, NoiseMultiplier: 1}, 100)}
 	plain, err := s.Guarantee(Budget{Delta: 1e-6}, events, false)
 	if err != nil {
 		t.Fatal(err)
@@ -168,15 +170,15 @@ func TestSearchFloorsAndDiscreteNoise(t *testing.T) {
 	if _, err := s.Guarantee(Budget{Delta: 1e-6, Floor: 1e-7}, events, false); !errors.Is(err, ErrSearch) {
 		t.Errorf("floors of all of delta: %v", err)
 	}
-	c := composition{parts: []part{{q: 1, z: 3, rounds: 1, seen: 1}}}
-	bare := c.divergence(2)
-	c.eta = 0.1
-	if got := c.divergence(2) - bare; math.Abs(got-0.3) > 1e-12 {
+	c := dp.Composition{Parts: []dp.Part{{Q: 1, Z: 3, Rounds: 1, Seen: 1}}}
+	bare := c.Divergence(2)
+	c.Eta = 0.1
+	if got := c.Divergence(2) - bare; math.Abs(got-0.3) > 1e-12 {
 		t.Errorf("a ratio of exp(0.1) adds %v at order 2, want 0.3", got)
 	}
-	c.integerOnly = true
+	c.IntegerOnly = true
 	for _, s := range []Search{s, {Shape: 1, Gamma: 0.1, Mean: 10}} {
-		if _, order := bestOrder(true, s.over(c.divergence, true, 1e-6)); order != math.Trunc(order) {
+		if _, order := dp.BestOrder(true, s.over(c.Divergence, true, 1e-6)); order != math.Trunc(order) {
 			t.Errorf("order %v of noise that allows integers alone", order)
 		}
 	}
@@ -211,7 +213,7 @@ func TestSearchRefuses(t *testing.T) {
 	if k, err := (Search{Poisson: true, Mean: 5}).Draw(bytes.NewReader(bytes.Repeat([]byte{255}, 8))); err != nil || k < 20 || k > 100 {
 		t.Errorf("the last quantile is %d, %v", k, err)
 	}
-	if _, err := (Search{Poisson: true, Mean: 5}).Guarantee(Budget{Delta: 2}, nil, false); !errors.Is(err, ErrDelta) {
+	if _, err := (Search{Poisson: true, Mean: 5}).Guarantee(Budget{Delta: 2}, nil, false); !errors.Is(err, dp.ErrDelta) {
 		t.Errorf("delta 2: %v", err)
 	}
 }

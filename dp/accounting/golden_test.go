@@ -1,4 +1,4 @@
-package dp
+package accounting
 
 import (
 	"encoding/csv"
@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/starling-fl/starling/dp"
 )
 
 type golden map[string]string
@@ -51,7 +53,7 @@ func TestGoldenEpsilon(t *testing.T) {
 		q, z, delta := g.num(t, "q"), g.num(t, "sigma"), g.num(t, "delta")
 		rounds := int(g.num(t, "T"))
 		start := time.Now()
-		got, err := Epsilon([]Event{Rounds(Mechanism{q, z}, rounds)}, delta, Tight)
+		got, err := Epsilon([]dp.Event{dp.Rounds(dp.Mechanism{SamplingRate: q, NoiseMultiplier: z}, rounds)}, delta, dp.Tight)
 		took := time.Since(start)
 		if err != nil {
 			t.Errorf("%v: %v", g, err)
@@ -76,7 +78,7 @@ func TestGoldenNoise(t *testing.T) {
 		if want := g.num(t, "sigma_tight"); q < 1e-3 {
 			// Heavy tails make a whole calibration long: bracket the golden instead.
 			for _, side := range []float64{-1e-4, 1e-4} {
-				e, err := epsilonOf(Rounds(Mechanism{q, want * (1 + side)}, rounds), delta, Tight)
+				e, err := epsilonOf(dp.Rounds(dp.Mechanism{SamplingRate: q, NoiseMultiplier: want * (1 + side)}, rounds), delta, dp.Tight)
 				if err != nil || e > eps == (side > 0) {
 					t.Errorf("q=%v T=%d delta=%v: epsilon %v at golden z %v %+v, target %v (%v)", q, rounds, delta, e, want, side, eps, err)
 				}
@@ -84,10 +86,10 @@ func TestGoldenNoise(t *testing.T) {
 			continue
 		}
 		for _, c := range []struct {
-			acct Accountant
+			acct dp.Accountant
 			want float64
 			tol  float64
-		}{{Tight, g.num(t, "sigma_tight"), 1e-4}, {RDP, g.num(t, "sigma_rdp_go"), 1e-6}} {
+		}{{dp.Tight, g.num(t, "sigma_tight"), 1e-4}, {dp.RDP, g.num(t, "sigma_rdp_go"), 1e-6}} {
 			start := time.Now()
 			z, err := CalibrateNoise(eps, delta, q, rounds, c.acct)
 			if err != nil {
@@ -95,7 +97,7 @@ func TestGoldenNoise(t *testing.T) {
 			}
 			t.Logf("%s %s q=%v T=%d: %v, golden %v (%+.2e) %v", g["tag"], c.acct, q, rounds, z, c.want, z/c.want-1, time.Since(start).Round(time.Millisecond))
 			// The Rényi goldens were made with a list of orders: every order can only help.
-			if z/c.want-1 > c.tol || c.acct == Tight && z/c.want-1 < -c.tol {
+			if z/c.want-1 > c.tol || c.acct == dp.Tight && z/c.want-1 < -c.tol {
 				t.Errorf("q=%v T=%d delta=%v epsilon=%v %s: z %v, golden %v", q, rounds, delta, eps, c.acct, z, c.want)
 			}
 		}

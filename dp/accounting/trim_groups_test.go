@@ -1,8 +1,10 @@
-package dp
+package accounting
 
 import (
 	"math"
 	"testing"
+
+	"github.com/starling-fl/starling/dp"
 )
 
 // TestTrimmingACutThatFollowsTheCohort: why trimming is refused where coins choose. A
@@ -14,7 +16,7 @@ func TestTrimmingACutThatFollowsTheCohort(t *testing.T) {
 		for i, p := range parts {
 			columns[i] = []int64{p}
 		}
-		if err := TrimmedSum(sum, columns, 1); err != nil {
+		if err := dp.TrimmedSum(sum, columns, 1); err != nil {
 			t.Fatal(err)
 		}
 		return sum[0]
@@ -34,7 +36,7 @@ func TestTrimmingACutThatFollowsTheCohort(t *testing.T) {
 // makes the accounted epsilon wrong, and from what fleet on it does not.
 func TestTrimmingSampledGroups(t *testing.T) {
 	g := readFloors(t)
-	limit := g.Delta * FloorShare
+	limit := g.Delta * dp.FloorShare
 	want := []struct {
 		devices   int
 		breaks    bool // the exact pair alone has more than was sold

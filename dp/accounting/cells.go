@@ -1,8 +1,10 @@
-package dp
+package accounting
 
 import (
 	"errors"
 	"math"
+
+	"github.com/starling-fl/starling/dp"
 )
 
 // errTooFine means that a grid of that step would need too many cells.
@@ -38,13 +40,13 @@ type lump struct {
 
 // newCells discretises p with step h. The mass under Q left out on the left and
 // that under P on the right (Q, where right is the larger) are about left and right.
-func newCells(p part, h, left, right float64) (*cells, error) {
-	all := p.mixed()
-	c, err := all[0].cells(h, left, right, len(all) > 1)
+func newCells(p dp.Part, h, left, right float64) (*cells, error) {
+	all := p.Mixed()
+	c, err := cellsOf(all[0], h, left, right, len(all) > 1)
 	for _, w := range all[1:] {
 		var more *cells
 		if err == nil {
-			more, err = w.cells(h, left, right, true)
+			more, err = cellsOf(w, h, left, right, true)
 		}
 		if err == nil {
 			c, err = c.with(more)
@@ -80,13 +82,13 @@ func (c *cells) with(d *cells) (*cells, error) {
 }
 
 // cells are those of a round without hits; with zeroNode, loss 0 is one of their nodes.
-func (p weighted) cells(h, left, right float64, zeroNode bool) (*cells, error) {
-	z, z2 := p.z, p.z*p.z
+func cellsOf(p dp.Weighted, h, left, right float64, zeroNode bool) (*cells, error) {
+	z, z2 := p.Z, p.Z*p.Z
 	xMin, xMax := -z*tailPoint(left), 1+z*tailPoint(right)
 	if right > left {
 		xMax--
 	}
-	q := p.q
+	q := p.Q
 	c := &cells{h: h}
 	// Node k has loss off + shift + k*h; off is the least loss there is.
 	var off, shift, ratio float64
@@ -94,7 +96,7 @@ func (p weighted) cells(h, left, right float64, zeroNode bool) (*cells, error) {
 		off = math.Log1p(-q)
 		ratio = off - math.Log(q)
 		shift = bulkShift(q, z, h)
-		if p.seen < 1 || zeroNode {
+		if p.Seen < 1 || zeroNode {
 			shift = math.Mod(-off, h) // loss 0 is a node: of a seen coin's round most of the mass is there
 		}
 	}
@@ -126,7 +128,7 @@ func (p weighted) cells(h, left, right float64, zeroNode bool) (*cells, error) {
 		kLo = max(kLo, -1)
 	}
 	zero := math.Floor((-off - shift) / h) // the cell of loss 0
-	if p.seen < 1 {
+	if p.Seen < 1 {
 		kLo, kHi = min(kLo, zero), max(kHi, zero+1)
 	}
 	kHi = max(kHi, kLo+2)
@@ -136,7 +138,7 @@ func (p weighted) cells(h, left, right float64, zeroNode bool) (*cells, error) {
 	n := int(kHi - kLo)
 	c.base = off + shift + kLo*h
 	c.above, c.below = make([]float64, n), make([]float64, n)
-	scale := p.seen * p.weight
+	scale := p.Seen * p.Weight
 	eh := math.Expm1(h)
 	x := edge(kLo)
 	if math.IsInf(x, -1) {
@@ -170,7 +172,7 @@ func (p weighted) cells(h, left, right float64, zeroNode bool) (*cells, error) {
 		c.above[i] *= scale
 		c.below[i] *= scale
 	}
-	if i, none := int(zero-kLo), (1-p.seen)*p.weight; p.seen < 1 {
+	if i, none := int(zero-kLo), (1-p.Seen)*p.Weight; p.Seen < 1 {
 		// Without the seen coin the loss is 0.
 		c.above[i] += none * max(0, -math.Expm1(off+shift+zero*h))
 		c.below[i] += none * max(0, math.Expm1(off+shift+(zero+1)*h))

@@ -1,22 +1,21 @@
-package dp
+package accounting
 
 import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/starling-fl/starling/dp"
 )
 
 // ErrUnreachable reports a target that no value of the parameter can meet.
 var ErrUnreachable = errors.New("privacy target out of reach")
 
-// MaxRounds is the most rounds that an account covers.
-const MaxRounds = 1 << 30
-
 // Limits of the searches: no sensible job is outside of them.
 const (
 	minNoise  = 1e-2
 	maxNoise  = 1e7
-	maxRounds = MaxRounds
+	maxRounds = dp.MaxRounds
 	minRate   = 1e-12
 )
 
@@ -24,54 +23,54 @@ const (
 // digits, for which rounds rounds at sampling rate q stay within (epsilon, delta): Epsilon
 // at the returned z has been computed and is at most epsilon. z exceeds the least
 // such value by less than 5e-5 relative.
-func CalibrateNoise(epsilon, delta, q float64, rounds int, acct Accountant) (z float64, err error) {
-	return calibrateNoise(epsilon, delta, rounds, acct, func(z float64) Event {
-		return Rounds(Mechanism{SamplingRate: q, NoiseMultiplier: z}, rounds)
+func CalibrateNoise(epsilon, delta, q float64, rounds int, acct dp.Accountant) (z float64, err error) {
+	return calibrateNoise(epsilon, delta, rounds, acct, func(z float64) dp.Event {
+		return dp.Rounds(dp.Mechanism{SamplingRate: q, NoiseMultiplier: z}, rounds)
 	})
 }
 
 // CalibrateEvent is CalibrateNoise for rounds of any kind: event makes all of them, for
 // a noise multiplier. Epsilon must fall as the multiplier grows.
-func CalibrateEvent(epsilon, delta float64, acct Accountant, event func(z float64) Event) (z float64, err error) {
+func CalibrateEvent(epsilon, delta float64, acct dp.Accountant, event func(z float64) dp.Event) (z float64, err error) {
 	return calibrateNoise(epsilon, delta, int(event(1).Count), acct, event)
 }
 
-func calibrateNoise(epsilon, delta float64, rounds int, acct Accountant, event func(z float64) Event) (z float64, err error) {
+func calibrateNoise(epsilon, delta float64, rounds int, acct dp.Accountant, event func(z float64) dp.Event) (z float64, err error) {
 	if err := checkTarget(epsilon, delta); err != nil {
 		return 0, err
 	}
 	if rounds < 1 || rounds > maxRounds {
-		return 0, fmt.Errorf("dp: %d rounds, want 1 to %d", rounds, maxRounds)
+		return 0, fmt.Errorf("accounting: %d rounds, want 1 to %d", rounds, maxRounds)
 	}
-	f := func(z float64, a Accountant) (float64, error) { return epsilonOf(event(z), delta, a) }
-	start, err := least(epsilon, 1, minNoise, maxNoise, 1e-7, 0.05, func(z float64) (float64, error) { return f(z, RDP) })
+	f := func(z float64, a dp.Accountant) (float64, error) { return epsilonOf(event(z), delta, a) }
+	start, err := least(epsilon, 1, minNoise, maxNoise, 1e-7, 0.05, func(z float64) (float64, error) { return f(z, dp.RDP) })
 	if err != nil {
-		return 0, fmt.Errorf("dp: noise for epsilon %v: %w", epsilon, err)
+		return 0, fmt.Errorf("accounting: noise for epsilon %v: %w", epsilon, err)
 	}
-	if acct == RDP {
-		return verified(start, epsilon, 7, func(z float64) (float64, error) { return f(z, RDP) })
+	if acct == dp.RDP {
+		return verified(start, epsilon, 7, func(z float64) (float64, error) { return f(z, dp.RDP) })
 	}
 	snap := func(z float64) float64 { return roundUp(z, 7) }
 	z, err = refine(epsilon, start, minNoise, maxNoise, snap, func(z float64, want query) (bounds, error) {
 		return boundsOf(event(z), delta, acct, want)
 	})
 	if err != nil {
-		return 0, fmt.Errorf("dp: noise for epsilon %v: %w", epsilon, err)
+		return 0, fmt.Errorf("accounting: noise for epsilon %v: %w", epsilon, err)
 	}
 	return z, nil
 }
 
 // CalibrateRounds returns the largest number of rounds of m within (epsilon,
 // delta), 0 where not even one fits.
-func CalibrateRounds(epsilon, delta float64, m Mechanism, acct Accountant) (rounds int, err error) {
-	return calibrateRounds(epsilon, delta, acct, func(n int) Event { return Rounds(m, n) })
+func CalibrateRounds(epsilon, delta float64, m dp.Mechanism, acct dp.Accountant) (rounds int, err error) {
+	return calibrateRounds(epsilon, delta, acct, func(n int) dp.Event { return dp.Rounds(m, n) })
 }
 
-func calibrateRounds(epsilon, delta float64, acct Accountant, event func(n int) Event) (rounds int, err error) {
+func calibrateRounds(epsilon, delta float64, acct dp.Accountant, event func(n int) dp.Event) (rounds int, err error) {
 	if err := checkTarget(epsilon, delta); err != nil {
 		return 0, err
 	}
-	f := func(n int, a Accountant) (bool, error) {
+	f := func(n int, a dp.Accountant) (bool, error) {
 		e, err := epsilonOf(event(n), delta, a)
 		return e <= epsilon, err
 	}
@@ -80,7 +79,7 @@ func calibrateRounds(epsilon, delta float64, acct Accountant, event func(n int) 
 	}
 	// The Rényi bound is cheap and never above: start where it stops.
 	lo := 1
-	for _, a := range []Accountant{RDP, acct} {
+	for _, a := range []dp.Accountant{dp.RDP, acct} {
 		hi := lo
 		for step := max(1, lo/8); ; step *= 2 {
 			hi = min(lo+step, maxRounds)
@@ -108,23 +107,32 @@ func calibrateRounds(epsilon, delta float64, acct Accountant, event func(n int) 
 				hi = mid
 			}
 		}
-		if acct == RDP {
+		if acct == dp.RDP {
 			break
 		}
 	}
 	return lo, nil
 }
 
+// CalibrateProviderRounds is CalibrateRounds for one provider's guarantee, where noise multiplier z
+// is over one provider's sensitivity.
+func CalibrateProviderRounds(epsilon, delta, z float64, g dp.GroupSampling, acct dp.Accountant) (rounds int, err error) {
+	if !(g.ProviderRate > 0) {
+		return 0, fmt.Errorf("accounting: provider rate %v, want in (0, 1]", g.ProviderRate)
+	}
+	return calibrateRounds(epsilon, delta, acct, func(n int) dp.Event { return g.Rounds(z, n) })
+}
+
 // CalibrateSamplingRate returns a sampling rate, rounded down to 7 significant
 // digits, at which rounds rounds with noise multiplier z stay within (epsilon, delta);
 // 1 if no sampling is needed. It falls short of the largest such rate by less
 // than 5e-5 relative.
-func CalibrateSamplingRate(epsilon, delta, z float64, rounds int, acct Accountant) (q float64, err error) {
+func CalibrateSamplingRate(epsilon, delta, z float64, rounds int, acct dp.Accountant) (q float64, err error) {
 	if err := checkTarget(epsilon, delta); err != nil {
 		return 0, err
 	}
 	if rounds < 1 || rounds > maxRounds {
-		return 0, fmt.Errorf("dp: %d rounds, want 1 to %d", rounds, maxRounds)
+		return 0, fmt.Errorf("accounting: %d rounds, want 1 to %d", rounds, maxRounds)
 	}
 	exact := map[float64]float64{} // what snap has rounded, by its inverse
 	rate := func(inv float64) float64 {
@@ -133,24 +141,24 @@ func CalibrateSamplingRate(epsilon, delta, z float64, rounds int, acct Accountan
 		}
 		return min(1, 1/inv)
 	}
-	event := func(inv float64) Event {
-		return Rounds(Mechanism{SamplingRate: rate(inv), NoiseMultiplier: z}, rounds)
+	event := func(inv float64) dp.Event {
+		return dp.Rounds(dp.Mechanism{SamplingRate: rate(inv), NoiseMultiplier: z}, rounds)
 	}
-	f := func(inv float64, a Accountant) (float64, error) { return epsilonOf(event(inv), delta, a) }
+	f := func(inv float64, a dp.Accountant) (float64, error) { return epsilonOf(event(inv), delta, a) }
 	if e, err := f(1, acct); err != nil || e <= epsilon {
 		return 1, err
 	}
 	// Searched as 1/q, so that epsilon falls with it as it falls with z.
-	start, err := least(epsilon, 100, 1, 1/minRate, 1e-7, 0.05, func(x float64) (float64, error) { return f(x, RDP) })
+	start, err := least(epsilon, 100, 1, 1/minRate, 1e-7, 0.05, func(x float64) (float64, error) { return f(x, dp.RDP) })
 	if err != nil {
-		return 0, fmt.Errorf("dp: sampling rate for epsilon %v: %w", epsilon, err)
+		return 0, fmt.Errorf("accounting: sampling rate for epsilon %v: %w", epsilon, err)
 	}
 	snap := func(inv float64) float64 {
 		q := roundDown(1/inv, 7)
 		exact[1/q] = q
 		return 1 / q
 	}
-	if acct == RDP {
+	if acct == dp.RDP {
 		inv := start
 		for range 4 {
 			q = roundDown(1/inv, 7)
@@ -159,32 +167,32 @@ func CalibrateSamplingRate(epsilon, delta, z float64, rounds int, acct Accountan
 			}
 			inv *= 1 + 1e-5
 		}
-		return 0, fmt.Errorf("dp: sampling rate %v does not verify: %w", q, ErrUnreachable)
+		return 0, fmt.Errorf("accounting: sampling rate %v does not verify: %w", q, ErrUnreachable)
 	}
 	inv, err := refine(epsilon, start, 1, 1/minRate, snap, func(x float64, want query) (bounds, error) {
 		return boundsOf(event(x), delta, acct, want)
 	})
 	if err != nil {
-		return 0, fmt.Errorf("dp: sampling rate for epsilon %v: %w", epsilon, err)
+		return 0, fmt.Errorf("accounting: sampling rate for epsilon %v: %w", epsilon, err)
 	}
 	return rate(inv), nil
 }
 
 func checkTarget(epsilon, delta float64) error {
 	if !(epsilon > 0) || math.IsInf(epsilon, 1) {
-		return fmt.Errorf("dp: target epsilon %v, want finite and positive", epsilon)
+		return fmt.Errorf("accounting: target epsilon %v, want finite and positive", epsilon)
 	}
-	_, err := CheckDelta(delta, 0)
+	_, err := dp.CheckDelta(delta, 0)
 	return err
 }
 
-func epsilonOf(e Event, delta float64, acct Accountant) (float64, error) {
+func epsilonOf(e dp.Event, delta float64, acct dp.Accountant) (float64, error) {
 	b, err := boundsOf(e, delta, acct, query{})
 	return b.upper, err
 }
 
-func boundsOf(e Event, delta float64, acct Accountant, want query) (bounds, error) {
-	g, err := account([]Event{e}, delta, acct, want)
+func boundsOf(e dp.Event, delta float64, acct dp.Accountant, want query) (bounds, error) {
+	g, err := account([]dp.Event{e}, delta, acct, want)
 	return bounds{g.EpsilonLower, g.Epsilon}, err
 }
 
@@ -249,7 +257,7 @@ func refine(target, start, low, high float64, snap func(float64) float64, f func
 		}
 	}
 	if math.IsInf(within, 1) {
-		return 0, fmt.Errorf("dp: %v does not verify: %w", x, ErrUnreachable)
+		return 0, fmt.Errorf("accounting: %v does not verify: %w", x, ErrUnreachable)
 	}
 	return within, nil
 }
@@ -334,7 +342,7 @@ func verified(x, target float64, digits int, f func(x float64) (float64, error))
 		}
 		x *= 1 + 5e-6
 	}
-	return 0, fmt.Errorf("dp: %v does not verify: %w", x, ErrUnreachable)
+	return 0, fmt.Errorf("accounting: %v does not verify: %w", x, ErrUnreachable)
 }
 
 // roundUp rounds x > 0 up to a number of significant decimal digits.

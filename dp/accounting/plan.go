@@ -1,6 +1,10 @@
-package dp
+package accounting
 
-import "math"
+import (
+	"math"
+
+	"github.com/starling-fl/starling/dp"
+)
 
 // plan holds the single-round losses on a coarse grid of x, to choose a grid
 // step, a tilt and a window. Nothing rigorous rests on it.
@@ -16,12 +20,12 @@ type planPart struct {
 	loss, log []float64 // loss and log of the probability weight
 }
 
-func newPlan(parts []part, flip bool, tail float64) plan {
+func newPlan(parts []dp.Part, flip bool, tail float64) plan {
 	pl := plan{flip: flip}
 	t := tailPoint(tail)
 	for _, p := range parts {
-		pp := planPart{rounds: float64(p.rounds), end: math.Inf(-1)}
-		for _, w := range p.mixed() {
+		pp := planPart{rounds: float64(p.Rounds), end: math.Inf(-1)}
+		for _, w := range p.Mixed() {
 			pp.add(w, t, flip)
 		}
 		pl.parts = append(pl.parts, pp)
@@ -30,13 +34,13 @@ func newPlan(parts []part, flip bool, tail float64) plan {
 }
 
 // add takes in a round without hits, from tails of t standard deviations on.
-func (pp *planPart) add(p weighted, t float64, flip bool) {
-	q := p.q
-	h := min(0.2*p.z, 0.4*p.z*p.z)
-	lo, hi := -p.z*t, 1+p.z*t
+func (pp *planPart) add(p dp.Weighted, t float64, flip bool) {
+	q := p.Q
+	h := min(0.2*p.Z, 0.4*p.Z*p.Z)
+	lo, hi := -p.Z*t, 1+p.Z*t
 	for i, n := 0, math.Ceil((hi-lo)/h); float64(i) <= n; i++ {
 		x := lo + float64(i)*h
-		u := (2*x - 1) / (2 * p.z * p.z)
+		u := (2*x - 1) / (2 * p.Z * p.Z)
 		var l float64
 		switch {
 		case q == 1:
@@ -46,8 +50,8 @@ func (pp *planPart) add(p weighted, t float64, flip bool) {
 		default:
 			l = math.Log1p(q * math.Expm1(u))
 		}
-		w := -x*x/(2*p.z*p.z) + math.Log(h/p.z) - 0.5*math.Log(2*math.Pi)
-		w += math.Log(p.seen * p.weight)
+		w := -x*x/(2*p.Z*p.Z) + math.Log(h/p.Z) - 0.5*math.Log(2*math.Pi)
+		w += math.Log(p.Seen * p.Weight)
 		if flip {
 			l = -l
 		} else {
@@ -57,9 +61,9 @@ func (pp *planPart) add(p weighted, t float64, flip bool) {
 		pp.log = append(pp.log, w)
 		pp.end = max(pp.end, l)
 	}
-	if p.seen < 1 {
+	if p.Seen < 1 {
 		pp.loss = append(pp.loss, 0)
-		pp.log = append(pp.log, math.Log1p(-p.seen)+math.Log(p.weight))
+		pp.log = append(pp.log, math.Log1p(-p.Seen)+math.Log(p.Weight))
 		pp.end = max(pp.end, 0)
 	}
 }

@@ -1,4 +1,4 @@
-package dp
+package accounting
 
 import (
 	"encoding/binary"
@@ -8,6 +8,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/starling-fl/starling/dp"
 )
 
 // ErrSearch reports a distribution of runs that does not exist, or is of no use.
@@ -53,7 +55,7 @@ const (
 func ParseSearch(text string) (Search, error) {
 	fields := strings.Split(text, ":")
 	bad := func() (Search, error) {
-		return Search{}, fmt.Errorf("dp: %.60q, want %s:MEAN, %s:MEAN, %s:MEAN or %s:ETA:MEAN, MEAN being the expected number of runs: %w",
+		return Search{}, fmt.Errorf("accounting: %.60q, want %s:MEAN, %s:MEAN, %s:MEAN or %s:ETA:MEAN, MEAN being the expected number of runs: %w",
 			text, searchPoisson, searchGeometric, searchLogarithmic, searchNegative, ErrSearch)
 	}
 	numbers := make([]float64, len(fields)-1)
@@ -100,7 +102,7 @@ func NewSearch(shape, mean float64) (Search, error) {
 	}
 	lo, hi := math.Log(leastGamma), 0.0 // the mean falls from lo to 1 at hi
 	if meanAt(shape, leastGamma) < mean {
-		return Search{}, fmt.Errorf("dp: shape %v cannot have a mean of %v runs: give a larger shape, or fewer runs: %w", shape, mean, ErrSearch)
+		return Search{}, fmt.Errorf("accounting: shape %v cannot have a mean of %v runs: give a larger shape, or fewer runs: %w", shape, mean, ErrSearch)
 	}
 	for range 200 {
 		if mid := (lo + hi) / 2; meanAt(shape, math.Exp(mid)) > mean {
@@ -119,7 +121,7 @@ func (s Search) check() error {
 		return err
 	}
 	if has := meanAt(s.Shape, s.Gamma); !(math.Abs(has/s.Mean-1) < 1e-6) {
-		return fmt.Errorf("dp: shape %v and gamma %v have a mean of %v runs, which is said to be %v: %w", s.Shape, s.Gamma, has, s.Mean, ErrSearch)
+		return fmt.Errorf("accounting: shape %v and gamma %v have a mean of %v runs, which is said to be %v: %w", s.Shape, s.Gamma, has, s.Mean, ErrSearch)
 	}
 	return nil
 }
@@ -127,13 +129,13 @@ func (s Search) check() error {
 func (s Search) inRange() error {
 	switch {
 	case !(s.Mean >= 1 && s.Mean <= maxSearchMean) || !s.Poisson && s.Mean == 1:
-		return fmt.Errorf("dp: a mean of %v runs, want above 1 and at most %d (%s takes 1): %w", s.Mean, maxSearchMean, searchPoisson, ErrSearch)
+		return fmt.Errorf("accounting: a mean of %v runs, want above 1 and at most %d (%s takes 1): %w", s.Mean, maxSearchMean, searchPoisson, ErrSearch)
 	case s.Poisson:
 		return nil
 	case !(s.Shape > -1 && s.Shape <= maxSearchShape):
-		return fmt.Errorf("dp: a shape of %v, want above -1 and at most %g: %w", s.Shape, maxSearchShape, ErrSearch)
+		return fmt.Errorf("accounting: a shape of %v, want above -1 and at most %g: %w", s.Shape, maxSearchShape, ErrSearch)
 	case !(s.Gamma > 0 && s.Gamma < 1):
-		return fmt.Errorf("dp: gamma is %v, want in (0, 1): NewSearch finds it: %w", s.Gamma, ErrSearch)
+		return fmt.Errorf("accounting: gamma is %v, want in (0, 1): NewSearch finds it: %w", s.Gamma, ErrSearch)
 	}
 	return nil
 }
@@ -155,7 +157,7 @@ func (s Search) Draw(random io.Reader) (int, error) {
 	}
 	var b [8]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {
-		return 0, fmt.Errorf("dp: number of runs: %w", err)
+		return 0, fmt.Errorf("accounting: number of runs: %w", err)
 	}
 	return s.Quantile(float64(binary.LittleEndian.Uint64(b[:])>>11) * 0x1p-53), nil
 }
@@ -195,42 +197,36 @@ func (s Search) Quantile(u float64) int {
 // Guarantee is the epsilon of the whole search at the budget's delta, by the Rényi accountant, if
 // each run has the given events. simulated asks for the guarantee of the population that the job
 // simulates. A cohort below its floor in any run is counted for all of them.
-func (s Search) Guarantee(b Budget, events []Event, simulated bool) (Guarantee, error) {
+func (s Search) Guarantee(b Budget, events []dp.Event, simulated bool) (dp.Guarantee, error) {
 	if err := s.check(); err != nil {
-		return Guarantee{}, err
+		return dp.Guarantee{}, err
 	}
 	left := b.Delta - s.Mean*b.Floor
 	if left < b.Delta/2 {
-		return Guarantee{}, fmt.Errorf("dp: floors have %.3g of a delta of %.3g in each run, too much in %v of them: want fewer runs, or larger cohorts: %w",
+		return dp.Guarantee{}, fmt.Errorf("accounting: floors have %.3g of a delta of %.3g in each run, too much in %v of them: want fewer runs, or larger cohorts: %w",
 			b.Floor, b.Delta, s.Mean, ErrSearch)
 	}
-	if _, err := CheckDelta(left, 0); err != nil {
-		return Guarantee{}, err
+	if _, err := dp.CheckDelta(left, 0); err != nil {
+		return dp.Guarantee{}, err
 	}
-	want := query{simulated: simulated}
-	c, err := compose(events, want)
+	c, err := dp.Compose(events, dp.View{Simulated: simulated})
 	if err != nil {
-		return Guarantee{}, err
+		return dp.Guarantee{}, err
 	}
-	g, _, err := c.rdp(left, want)
-	if err != nil || len(c.parts) == 0 {
+	g, _, err := c.RDP(left)
+	g.Simulated = simulated
+	if err != nil || len(c.Parts) == 0 {
 		return g, err
 	}
-	g.Epsilon, g.RDPOrder = bestOrder(c.integerOnly, s.over(c.divergence, c.integerOnly, left))
+	g.Epsilon, g.RDPOrder = dp.BestOrder(c.IntegerOnly, s.over(c.Divergence, c.IntegerOnly, left))
 	g.RDPEpsilon = g.Epsilon
 	if math.IsInf(g.Epsilon, 1) {
-		return Guarantee{}, fmt.Errorf("dp: no finite epsilon at delta %v over %v runs", left, s.Mean)
+		return dp.Guarantee{}, fmt.Errorf("accounting: no finite epsilon at delta %v over %v runs", left, s.Mean)
 	}
 	if b.Floor > 0 {
 		g = g.Floored(b.Delta)
 	}
 	return g, nil
-}
-
-// divergence bounds the composition's Renyi divergence at an order. Noise whose masses are
-// within exp(eta) of a continuous one's adds what that ratio can.
-func (c composition) divergence(a float64) float64 {
-	return divergence(c.parts, a) + c.eta*(2*a-1)/(a-1)
 }
 
 // over is the epsilon at delta that each order of the search's divergence yields, where a
@@ -239,15 +235,15 @@ func (s Search) over(single func(a float64) float64, integerOnly bool, delta flo
 	if s.Poisson {
 		single = tabled(single)
 		return func(a float64) float64 {
-			return rdpToEpsilon(s.poissonAt(single, integerOnly, a), a, delta)
+			return dp.RDPToEpsilon(s.poissonAt(single, integerOnly, a), a, delta)
 		}
 	}
 	// Theorem 2 with the order of its second term that makes it least.
-	extra, _ := bestOrder(integerOnly, func(a float64) float64 {
+	extra, _ := dp.BestOrder(integerOnly, func(a float64) float64 {
 		return (1+s.Shape)*(1-1/a)*single(a) - (1+s.Shape)*math.Log(s.Gamma)/a
 	})
 	return func(a float64) float64 {
-		return rdpToEpsilon(single(a)+extra+math.Log(s.Mean)/(a-1), a, delta)
+		return dp.RDPToEpsilon(single(a)+extra+math.Log(s.Mean)/(a-1), a, delta)
 	}
 }
 
@@ -255,7 +251,7 @@ func (s Search) over(single func(a float64) float64, integerOnly bool, delta flo
 // the order allows.
 func (s Search) poissonAt(single func(a float64) float64, integerOnly bool, a float64) float64 {
 	eps := math.Log1p(1 / (a - 1))
-	logDelta, _ := bestOrder(integerOnly, func(b float64) float64 { return logDeltaOf(single(b), b, eps) })
+	logDelta, _ := dp.BestOrder(integerOnly, func(b float64) float64 { return logDeltaOf(single(b), b, eps) })
 	return single(a) + s.Mean*math.Exp(min(0, logDelta)) + math.Log(s.Mean)/(a-1)
 }
 

@@ -1,10 +1,12 @@
-package dp
+package accounting
 
 import (
 	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/starling-fl/starling/dp"
 )
 
 // refine finds the least x to 5e-5 with few full bounds, whatever the slope and
@@ -65,15 +67,15 @@ func TestRefineTakesFewFullBounds(t *testing.T) {
 // Bounds that need to be rough only far from a target hold the full ones, and say on
 // which side they are.
 func TestRoughBoundsFarAway(t *testing.T) {
-	for _, m := range []Mechanism{{0.01, 0.8}, {1e-4, 0.5}, {1e-6, 0.7}} {
-		events := []Event{Rounds(m, 1000)}
-		full, err := account(events, 1e-9, Tight, query{})
+	for _, m := range []dp.Mechanism{{SamplingRate: 0.01, NoiseMultiplier: 0.8}, {SamplingRate: 1e-4, NoiseMultiplier: 0.5}, {SamplingRate: 1e-6, NoiseMultiplier: 0.7}} {
+		events := []dp.Event{dp.Rounds(m, 1000)}
+		full, err := account(events, 1e-9, dp.Tight, query{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, near := range []float64{0.02, 0.7, 0.95, 1, 1.05, 1.4, 50} {
 			target := near * full.Epsilon
-			rough, err := account(events, 1e-9, Tight, query{coarse: true, near: target})
+			rough, err := account(events, 1e-9, dp.Tight, query{coarse: true, near: target})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,8 +1,10 @@
-package dp
+package accounting
 
 import (
 	"errors"
 	"fmt"
+
+	"github.com/starling-fl/starling/dp"
 )
 
 // ErrBudget reports a round that would pass the privacy budget. Nothing of it
@@ -16,15 +18,15 @@ type Budget struct {
 	// Floor is the part of Delta set aside for cohorts below their floor, see [FloorShare]; the
 	// accountant gets the rest.
 	Floor      float64 // part of Delta that floors have, see [FloorShare]; the accountant has the rest
-	Accountant Accountant
+	Accountant dp.Accountant
 }
 
 // Guarantee accounts events with f (Epsilon, VisibleEpsilon or SimulatedEpsilon) at the budget's
 // delta without the floors' part, and states the result at the whole delta.
-func (b Budget) Guarantee(f func([]Event, float64, Accountant) (Guarantee, error), events []Event) (Guarantee, error) {
+func (b Budget) Guarantee(f func([]dp.Event, float64, dp.Accountant) (dp.Guarantee, error), events []dp.Event) (dp.Guarantee, error) {
 	g, err := f(events, b.Delta-b.Floor, b.Accountant)
 	if err != nil {
-		return Guarantee{}, err
+		return dp.Guarantee{}, err
 	}
 	if b.Floor > 0 {
 		g = g.Floored(b.Delta)
@@ -35,9 +37,9 @@ func (b Budget) Guarantee(f func([]Event, float64, Accountant) (Guarantee, error
 // Allow returns the guarantee of spent and next together, and ErrBudget if that exceeds the budget.
 // The coordinator asks before it starts a round, so that the answer holds whatever the round does.
 // The delivered guarantee counts, unless simulated is set and the job is labelled a simulation.
-func (b Budget) Allow(spent []Event, next Event, simulated bool) (Guarantee, error) {
+func (b Budget) Allow(spent []dp.Event, next dp.Event, simulated bool) (dp.Guarantee, error) {
 	if !(b.Epsilon > 0) {
-		return Guarantee{}, fmt.Errorf("dp: budget epsilon %v, want positive", b.Epsilon)
+		return dp.Guarantee{}, fmt.Errorf("accounting: budget epsilon %v, want positive", b.Epsilon)
 	}
 	events := append(spent[:len(spent):len(spent)], next)
 	f := Epsilon
@@ -46,10 +48,10 @@ func (b Budget) Allow(spent []Event, next Event, simulated bool) (Guarantee, err
 	}
 	g, err := b.Guarantee(f, events)
 	if err != nil {
-		return Guarantee{}, err
+		return dp.Guarantee{}, err
 	}
 	if g.Epsilon > b.Epsilon {
-		return g, fmt.Errorf("dp: round %d would bring epsilon to %.6g at delta %.3g, budget %.6g: %w", next.Round, g.Epsilon, g.Delta, b.Epsilon, ErrBudget)
+		return g, fmt.Errorf("accounting: round %d would bring epsilon to %.6g at delta %.3g, budget %.6g: %w", next.Round, g.Epsilon, g.Delta, b.Epsilon, ErrBudget)
 	}
 	return g, nil
 }

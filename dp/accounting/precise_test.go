@@ -1,30 +1,32 @@
-package dp
+package accounting
 
 import (
 	"math"
 	"testing"
+
+	"github.com/starling-fl/starling/dp"
 )
 
 // The precise composition and the plain one are twins: where both are accurate
 // they give the same bounds.
 func TestPreciseIsThePlainComposition(t *testing.T) {
 	for _, c := range []struct {
-		p    part
+		p    dp.Part
 		h    float64
 		tilt float64
 		lo   float64
 		hi   float64
 	}{
-		{part{q: 0.01, z: 1, rounds: 2000, seen: 1}, 1e-3, 4, -3, 12},
-		{part{q: 0.3, z: 2, rounds: 7, seen: 1}, 1e-3, 4, -4, 9},
-		{part{q: 1e-3, z: 1, rounds: 1000, seen: 1}, 1e-4, 5, -0.3, 4},
-		{part{q: 1, z: 3, rounds: 5, seen: 0.2}, 1e-3, 3, -6, 8},
+		{dp.Part{Q: 0.01, Z: 1, Rounds: 2000, Seen: 1}, 1e-3, 4, -3, 12},
+		{dp.Part{Q: 0.3, Z: 2, Rounds: 7, Seen: 1}, 1e-3, 4, -4, 9},
+		{dp.Part{Q: 1e-3, Z: 1, Rounds: 1000, Seen: 1}, 1e-4, 5, -0.3, 4},
+		{dp.Part{Q: 1, Z: 3, Rounds: 5, Seen: 0.2}, 1e-3, 3, -6, 8},
 	} {
 		cl, err := newCells(c.p, c.h, 1e-20, 1e-20)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := []grid{newGrid(cl, c.p.rounds, false)}
+		g := []grid{newGrid(cl, c.p.Rounds, false)}
 		a, err := newComposed(g, c.h, c.tilt, c.lo, c.hi, c.tilt-1, c.tilt+1)
 		if err != nil {
 			t.Fatal(err)

@@ -1,8 +1,10 @@
-package dp
+package accounting
 
 import (
 	"errors"
 	"math"
+
+	"github.com/starling-fl/starling/dp"
 )
 
 // bounds hold an epsilon.
@@ -34,15 +36,15 @@ const tailShare = 1e-6
 
 // tightEpsilon bounds epsilon at delta of the composed parts, both directions of
 // add/remove. rdp is the Rényi accountant's result, a valid upper bound.
-func tightEpsilon(parts []part, delta, rdp float64, want goal) (bounds, error) {
+func tightEpsilon(parts []dp.Part, delta, rdp float64, want goal) (bounds, error) {
 	if b, ok := closedForm(parts, delta); ok {
 		return b, nil
 	}
 	for _, p := range parts {
 		// No use is made of so little noise but to state that it protects nobody; its
 		// losses span more than a grid holds, or than float64 has exponents for.
-		for _, w := range p.mixed() {
-			if p.z < minTightNoise || w.q == 1 && p.z < 0.1 && !symmetric(parts) {
+		for _, w := range p.Mixed() {
+			if p.Z < minTightNoise || w.Q == 1 && p.Z < 0.1 && !symmetric(parts) {
 				return bounds{upper: rdp}, nil
 			}
 		}
@@ -62,9 +64,9 @@ func tightEpsilon(parts []part, delta, rdp float64, want goal) (bounds, error) {
 }
 
 // symmetric: without amplification x -> 1-x swaps the two worlds.
-func symmetric(parts []part) bool {
+func symmetric(parts []dp.Part) bool {
 	for _, p := range parts {
-		if p.q < 1 {
+		if p.Q < 1 {
 			return false
 		}
 	}
@@ -73,25 +75,25 @@ func symmetric(parts []part) bool {
 
 // closedForm solves what needs no convolution: Gaussians without sampling
 // (their composition is one Gaussian), and a single sampled round.
-func closedForm(parts []part, delta float64) (bounds, bool) {
+func closedForm(parts []dp.Part, delta float64) (bounds, bool) {
 	const ulps = 1e-11 // relative error of the closed forms
 	wrap := func(eps float64) bounds {
 		return bounds{lower: eps * (1 - ulps), upper: eps * (1 + ulps)}
 	}
 	mu2, all := 0.0, true
 	for _, p := range parts {
-		mu2 += float64(p.rounds) / (p.z * p.z)
-		all = all && p.q == 1 && p.seen == 1 && p.hit.prob == 0
+		mu2 += float64(p.Rounds) / (p.Z * p.Z)
+		all = all && p.Q == 1 && p.Seen == 1 && p.Hit.Prob == 0
 	}
 	mu := math.Sqrt(mu2)
 	if all {
 		return wrap(gaussianEpsilon(math.Log(delta), mu)), true
 	}
-	if len(parts) != 1 || parts[0].rounds != 1 || parts[0].seen < 1 || parts[0].hit.prob > 0 {
+	if len(parts) != 1 || parts[0].Rounds != 1 || parts[0].Seen < 1 || parts[0].Hit.Prob > 0 {
 		return bounds{}, false
 	}
 	// Direction remove: delta(eps) = q*deltaGauss(eps'), exp(eps) = 1 + q*(exp(eps')-1).
-	q := parts[0].q
+	q := parts[0].Q
 	if delta >= q {
 		return bounds{}, true
 	}
@@ -116,13 +118,13 @@ func closedForm(parts []part, delta float64) (bounds, bool) {
 // needs no more than eps. The moments are the rigorous ones of momentReal in
 // the other direction, by Mironov et al. 2019 theorem 5 at most those of "remove"; it
 // takes the coarse plan only to choose where to look, and a cell grid to prove.
-func addBelow(parts []part, delta, eps float64) bool {
+func addBelow(parts []dp.Part, delta, eps float64) bool {
 	pl := newPlan(parts, true, delta*1e-9)
 	most, total := 0.0, 0.0 // the largest loss of this direction is bounded
 	for _, p := range parts {
-		total += float64(p.rounds)
-		for _, w := range p.mixed() {
-			most -= float64(p.rounds) * math.Log1p(-w.q)
+		total += float64(p.Rounds)
+		for _, w := range p.Mixed() {
+			most -= float64(p.Rounds) * math.Log1p(-w.Q)
 		}
 	}
 	if most < eps*(1-1e-9) {
@@ -150,9 +152,9 @@ func addBelow(parts []part, delta, eps float64) bool {
 		if err != nil {
 			return false
 		}
-		g := newGrid(c, p.rounds, true)
-		k += float64(p.rounds) * (g.logMoment(g.pess, h, at) + cellError)
-		lost += float64(p.rounds) * g.infinite
+		g := newGrid(c, p.Rounds, true)
+		k += float64(p.Rounds) * (g.logMoment(g.pess, h, at) + cellError)
+		lost += float64(p.Rounds) * g.infinite
 	}
 	logDelta := k - at*eps + at*math.Log(at) - (at+1)*math.Log1p(at)
 	return math.Exp(logDelta)+lost <= delta
@@ -161,10 +163,10 @@ func addBelow(parts []part, delta, eps float64) bool {
 // direction bounds epsilon in one direction. It starts on a coarse grid and
 // refines: the error is of second order in the step. An upper bound of enough is
 // good enough.
-func direction(parts []part, delta float64, flip bool, rdp, enough float64, want goal) (bounds, error) {
+func direction(parts []dp.Part, delta float64, flip bool, rdp, enough float64, want goal) (bounds, error) {
 	total, target := 0.0, want.gap
 	for _, p := range parts {
-		total += float64(p.rounds)
+		total += float64(p.Rounds)
 	}
 	tail := delta * tailShare / total
 	pl := newPlan(parts, flip, tail)
@@ -263,7 +265,7 @@ func direction(parts []part, delta float64, flip bool, rdp, enough float64, want
 	return out, nil
 }
 
-func attempt(parts []part, flip, precise bool, h, tail, total, tilt, lo, hi, sLo, sHi float64) (*composed, error) {
+func attempt(parts []dp.Part, flip, precise bool, h, tail, total, tilt, lo, hi, sLo, sHi float64) (*composed, error) {
 	grids := make([]grid, 0, len(parts))
 	for _, p := range parts {
 		right := tail
@@ -275,7 +277,7 @@ func attempt(parts []part, flip, precise bool, h, tail, total, tilt, lo, hi, sLo
 		if err != nil {
 			return nil, err
 		}
-		grids = append(grids, newGrid(c, p.rounds, flip))
+		grids = append(grids, newGrid(c, p.Rounds, flip))
 	}
 	if precise {
 		return newPrecise(grids, h, tilt, lo, hi, sLo, sHi)

@@ -1,0 +1,31 @@
+package accounting
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/starling-fl/starling/dp"
+)
+
+// A device that is drawn takes another's place, so that what is promised cannot be about
+// whether it is enrolled: its guarantee says so, and its epsilon is that of every round.
+func TestFixedCohortsAreAccountedWithoutAmplification(t *testing.T) {
+	every := dp.Rounds(dp.Mechanism{SamplingRate: 1, NoiseMultiplier: 3}, 10)
+	fixed := every
+	fixed.Fixed = true
+	want, err := Epsilon([]dp.Event{every}, 1e-6, dp.Tight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Epsilon([]dp.Event{fixed}, 1e-6, dp.Tight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Epsilon != want.Epsilon || got.Adjacency != dp.ZeroOut(dp.AdjacencyAddRemove) || want.Adjacency != dp.AdjacencyAddRemove {
+		t.Errorf("fixed: %v\nall:   %v", got, want)
+	}
+	fixed.SamplingRate = 0.5
+	if err := fixed.Check(); !errors.Is(err, dp.ErrEvent) {
+		t.Errorf("amplified: %v", err)
+	}
+}

@@ -1,0 +1,202 @@
+package dp
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Part is a number of identical rounds as an accountant sees them.
+type Part struct {
+	Q      float64 // rate of the coin that amplifies, in (0, 1]
+	Z      float64 // noise multiplier, above 0
+	Rounds int     // at least 1
+	// Seen is the probability of a second coin, which the adversary sees: with it
+	// the round is one of a sampled Gaussian of rate Q, without it the round costs this
+	// member nothing. 1 if there is no such coin.
+	Seen float64
+	Hit  Hit
+}
+
+// Hit is that something other than the sum shows how a member's coin fell: see
+// [Event.Hit]. Which rounds are hit hangs on nothing that the member does, so that a
+// round is the mixture of one without hits and, with probability Prob, of one of a
+// sampled Gaussian of rate Q behind a coin of rate Seen that is seen.
+type Hit struct{ Prob, Q, Seen float64 }
+
+// Weighted is a round without hits and how often it happens.
+type Weighted struct {
+	Part
+	Weight float64 // in (0, 1]; those of one round sum to 1
+}
+
+// Mixed returns the rounds without hits that a round is a mixture of.
+func (p Part) Mixed() []Weighted {
+	plain, shown := p, p
+	plain.Hit, shown.Hit = Hit{}, Hit{}
+	if p.Hit.Prob == 0 {
+		return []Weighted{{plain, 1}}
+	}
+	shown.Q, shown.Seen = p.Hit.Q, p.Hit.Seen
+	return []Weighted{{plain, 1 - p.Hit.Prob}, {shown, p.Hit.Prob}}
+}
+
+// minDiscreteSigma2: from 20 grid units on, noise on the integers is within
+// exp(eta) of a post-processed continuous Gaussian of variance sigma^2 - 4.
+const minDiscreteSigma2 = 400
+
+// discreteEta is eta of one coordinate: 4*exp(-8 pi^2), a little above.
+var discreteEta = 4.001 * math.Exp(-8*math.Pi*math.Pi)
+
+// Composition is a list of events, merged: what an accountant composes. See [Compose].
+type Composition struct {
+	Parts       []Part  // no two alike but for their rounds
+	Rounds      int     // of all parts
+	Eta         float64 // sum over rounds of the discrete noise's log-ratio bound
+	IntegerOnly bool    // some noise is too narrow for the continuous bound
+	Sampled     bool    // some coin is below 1
+	Seen        bool    // some coin below 1 is seen
+	ZeroOut     bool    // absent is to be there and send zeros: some coin may be shown, devices add noise themselves, or cohorts are of a fixed size
+	Adjacency   string  // what two adjacent worlds differ in
+}
+
+// View says against whom events are accounted. The zero value is an adversary who sees the releases
+// and not who takes part.
+type View struct {
+	Visible   bool // the adversary sees in which rounds each member took part
+	Simulated bool // the members are those of the simulated population
+	Untrusted bool // the adversary is the coordinator: only noise of honest devices counts
+}
+
+// Compose merges events as one view has them. The error is ErrEvent for an event that is invalid or
+// about another unit of privacy than those before it, ErrUnnoised for one without noise, and
+// ErrNoBound where the view needs devices' own noise and an event has none.
+func Compose(events []Event, of View) (Composition, error) {
+	var c Composition
+	for i, e := range events {
+		if err := e.Check(); err != nil {
+			return c, fmt.Errorf("dp: event %d of %d: %w", i, len(events), err)
+		}
+		if e.Kind == KindUnnoised {
+			return c, fmt.Errorf("dp: event %d of %d: %w", i, len(events), ErrUnnoised)
+		}
+		if of.Untrusted {
+			var err error
+			if e, err = e.apart(); err != nil {
+				return c, fmt.Errorf("dp: event %d of %d: %w", i, len(events), err)
+			}
+		}
+		p := Part{Q: e.SamplingRate, Z: e.NoiseMultiplier * e.NoiseScale * (1 - 0x1p-52), Rounds: int(e.Count), Seen: 1}
+		if e.NoiseScale == 1 {
+			p.Z = e.NoiseMultiplier
+		}
+		v, hits := e.Sigma2.Float(), e.Hit
+		if of.Simulated && e.SimulatedRate != 0 {
+			p.Q, p.Z, hits = e.SimulatedRate, e.NoiseMultiplier, 0 // that population's shards are as large as it takes
+			v = v / (e.NoiseScale * e.NoiseScale) * (1 - 0x1p-50)  // the noise of that population
+		}
+		if e.B2 > 0 {
+			if v >= minDiscreteSigma2 {
+				shrink := math.Sqrt((v - 4) / v)
+				p.Z *= shrink * (1 - 0x1p-51)
+				c.Eta += float64(e.Count) * float64(e.Dim) * discreteEta
+			} else {
+				c.IntegerOnly = true
+			}
+			if own, err := e.Own.Variance(e.B2); err == nil {
+				c.Eta += float64(e.Count) * float64(e.Dim) * sumRatio(own.Float())
+			}
+		}
+		c.ZeroOut = c.ZeroOut || e.Own.Multiplier > 0 || e.Fixed
+		adjacency := AdjacencyAddRemove
+		hidden := GroupSampling{p.Q, 1, !e.Own.Seen}
+		if e.ProviderRate != 0 {
+			adjacency = AdjacencyProvider
+			hidden = GroupSampling{p.Q, e.ProviderRate, e.Hidden}
+		}
+		shown := hidden
+		shown.Hidden = false
+		if of.Visible {
+			hidden = shown
+		}
+		p.Q, p.Seen = hidden.coins()
+		if hits > 0 && hidden.Hidden { // a coin that is seen anyhow cannot be shown
+			p.Hit.Prob = hits
+			p.Hit.Q, p.Hit.Seen = shown.coins()
+			c.ZeroOut = true
+		}
+		if i > 0 && adjacency != c.Adjacency {
+			return c, fmt.Errorf("dp: event %d of %d is about %s, those before it about %s: they have no common guarantee: %w", i, len(events), adjacency, c.Adjacency, ErrEvent)
+		}
+		c.Adjacency = adjacency
+		c.Add(p)
+	}
+	return c, nil
+}
+
+// Add merges a part with an equal one.
+func (c *Composition) Add(p Part) {
+	c.Rounds += p.Rounds
+	c.Sampled = c.Sampled || p.Q < 1 || p.Seen < 1
+	c.Seen = c.Seen || p.Seen < 1
+	at := slices.IndexFunc(c.Parts, func(x Part) bool {
+		return x.Q == p.Q && x.Z == p.Z && x.Seen == p.Seen && x.Hit == p.Hit
+	})
+	if at >= 0 {
+		c.Parts[at].Rounds += p.Rounds
+		return
+	}
+	c.Parts = append(c.Parts, p)
+}
+
+// RDPEpsilon composes the events and returns the guarantee at delta by the Rényi accountant: an upper
+// bound, whatever the order of the events and however later ones depend on earlier results. It is
+// what devices check a job by; package accounting has tighter bounds.
+func RDPEpsilon(events []Event, delta float64) (Guarantee, error) {
+	if _, err := CheckDelta(delta, 0); err != nil {
+		return Guarantee{}, err
+	}
+	c, err := Compose(events, View{})
+	if err != nil {
+		return Guarantee{}, err
+	}
+	g, _, err := c.RDP(delta)
+	return g, err
+}
+
+// RDP bounds epsilon of a composition at delta by Rényi divergences; inner is the delta that is left
+// for a bound of the parts alone where the noise is discrete. It is an error if no finite epsilon holds.
+func (c Composition) RDP(delta float64) (g Guarantee, inner float64, err error) {
+	g = Guarantee{
+		Delta:      delta,
+		Adjacency:  c.Adjacency,
+		Accountant: RDP,
+		Sampling:   SamplingNone,
+		Rounds:     c.Rounds,
+	}
+	if c.ZeroOut {
+		g.Adjacency = ZeroOut(c.Adjacency)
+	}
+	if c.Sampled {
+		g.Sampling = SamplingPoisson
+		if c.Seen {
+			g.Sampling = SamplingVisible
+		}
+	}
+	if len(c.Parts) == 0 {
+		g.Adjacency = AdjacencyAddRemove
+		return g, delta, nil
+	}
+	// exp(eta) closeness of every round turns (eps, d) into (eps + 2 eta, d*exp(eta)).
+	inner = delta * math.Exp(-c.Eta) * (1 - 0x1p-51)
+	if c.Eta == 0 {
+		inner = delta
+	}
+	eps, order := rdpEpsilon(c.Parts, inner, c.IntegerOnly)
+	if math.IsInf(eps, 1) || math.IsNaN(eps) {
+		return Guarantee{}, 0, fmt.Errorf("dp: no finite epsilon at delta %v over %d rounds", delta, c.Rounds)
+	}
+	g.RDPEpsilon, g.RDPOrder = eps+2*c.Eta, order
+	g.Epsilon = g.RDPEpsilon
+	return g, inner, nil
+}
