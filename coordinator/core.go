@@ -328,7 +328,7 @@ func (c *Core) Release(d *Draw, sum []int64, devices int, noiseOnly bool, noise 
 	if err != nil {
 		return event, 0, fmt.Errorf("coordinator: %w", err)
 	}
-	if d.fleet = c.t.hear(d, c.version, sum, event, devices, spec.Shares); d.fleet != nil && !c.rnd.secret() {
+	if d.fleet = c.t.fleetMetrics(d, c.version, sum, event, devices, spec.Shares); d.fleet != nil && !c.rnd.secret() {
 		d.fleet.Speed = metric.Noisy{} // which is no two runs' the same: nobody said it
 	}
 	return event, clip, c.apply(d.rank, mean)

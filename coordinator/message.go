@@ -200,7 +200,7 @@ func (r *running) turnJudge(d *fleet.Device, m *wire.Turn) (judge, error) {
 
 // maxPending bounds what all updates that have come in part may take, whole: beyond
 // it the one that was begun first and is still not there is out of the round. Who
-// begins and dribbles keeps nobody out but others that do.
+// begins and sends slowly keeps nobody out but others that do.
 const maxPending = 1 << 30
 
 // updateOverhead bounds what secagg adds to the packed symbols.

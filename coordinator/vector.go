@@ -68,9 +68,9 @@ func (t *terms) decode(v contract.Vector, clip float64, sum []int64, kept float6
 	return mean, next, err
 }
 
-// hear is what units said of the examples that they do not train on, of the adapter that the
+// fleetMetrics is what units measured of the examples that they do not train on, of the adapter that the
 // round began with; nil if the job asks for nothing, or the noise leaves nothing of it.
-func (t *terms) hear(d *Draw, version uint64, sum []int64, event dp.Event, devices int, shares uint64) *metric.Fleet {
+func (t *terms) fleetMetrics(d *Draw, version uint64, sum []int64, event dp.Event, devices int, shares uint64) *metric.Fleet {
 	v := d.vector
 	if v.Figures.Size() == 0 || event.Kind == dp.KindNoiseOnly {
 		return nil
@@ -79,7 +79,7 @@ func (t *terms) hear(d *Draw, version uint64, sum []int64, event dp.Event, devic
 	if v.Own != (dp.Variance{}) { // what was added in all, which is as much or more
 		variance = v.Own.Float() * (float64(devices) + float64(shares))
 	}
-	h, ok := contract.Hear(v.Figures, sum[v.Size()-v.Figures.Size():], math.Sqrt(variance), len(t.job.Labels))
+	h, ok := contract.DecodeMetrics(v.Figures, sum[v.Size()-v.Figures.Size():], math.Sqrt(variance), len(t.job.Labels))
 	if !ok {
 		return nil
 	}

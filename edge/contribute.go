@@ -129,7 +129,7 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 		}
 		averaged := one.data.distinct(rows, t.Steps*t.Batch)
 		t.Batches = one.data.batches(order, rows, t.Steps, t.Batch)
-		said, err := c.score(ctx, trainer, t, one.data)
+		measured, err := c.score(ctx, trainer, t, one.data)
 		if err != nil {
 			clear(u.sum)
 			return nil, err
@@ -150,10 +150,10 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 				delta[i] += v
 			}
 			var norm float64
-			if said != nil && len(c.Seed) == 0 { // no two runs have the same
-				said.Speed = pace.speed()
+			if measured != nil && len(c.Seed) == 0 { // no two runs have the same
+				measured.Speed = pace.speed()
 			}
-			if norm, err = u.add(delta, c.Task.Weight(one.data.distinct(rows, one.data.n)), said, c.Labels); err == nil && c.Norm != nil {
+			if norm, err = u.add(delta, c.Task.Weight(one.data.distinct(rows, one.data.n)), measured, c.Labels); err == nil && c.Norm != nil {
 				c.Norm(norm)
 			}
 			clear(delta)

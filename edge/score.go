@@ -86,7 +86,7 @@ func lot(row task.Batch) float64 {
 // anything: at a learning rate of 0. It returns nothing if there are none, or where what
 // came of them is no number: such a unit says nothing. Only the end of ctx is an error; what
 // else is wrong with the program, training says.
-func (c Contribution) score(ctx context.Context, trainer Trainer, t Task, data *local) (*contract.Said, error) {
+func (c Contribution) score(ctx context.Context, trainer Trainer, t Task, data *local) (*contract.Metrics, error) {
 	if c.Figures.Size() == 0 || len(data.held) == 0 {
 		return nil, nil
 	}
@@ -100,22 +100,22 @@ func (c Contribution) score(ctx context.Context, trainer Trainer, t Task, data *
 	t.Steps = (len(order) + size - 1) / size
 	t.LearningRate, t.Progress = 0, nil
 	t.Batches = data.batches(rnd, order, t.Steps, size)
-	said, rows, left := contract.Said{Speed: math.NaN()}, 0.0, len(order)
+	measured, rows, left := contract.Metrics{Speed: math.NaN()}, 0.0, len(order)
 	t.Scores = func(loss, right float64) {
 		n := float64(min(left, size))
 		left -= size
-		rows, said.Loss, said.Right = rows+n, said.Loss+n*loss, said.Right+n*right
+		rows, measured.Loss, measured.Right = rows+n, measured.Loss+n*loss, measured.Right+n*right
 	}
 	_, err := trainer.Train(ctx, t)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	said.Loss, said.Right = said.Loss/rows, said.Right/rows
-	if err != nil || math.IsNaN(said.Loss) || math.IsInf(said.Loss, 0) {
+	measured.Loss, measured.Right = measured.Loss/rows, measured.Right/rows
+	if err != nil || math.IsNaN(measured.Loss) || math.IsInf(measured.Loss, 0) {
 		c.Log.Warn("what was held out could not be scored", "round", c.Round, "err", err)
 		return nil, nil
 	}
-	return &said, nil
+	return &measured, nil
 }
 
 // stopwatch is how fast steps follow each other.
@@ -141,11 +141,11 @@ func (s *stopwatch) speed() float64 {
 }
 
 // say writes what a unit found behind its symbols and count; nothing of one that found nothing.
-func (u *update) say(behind []int32, said *contract.Said, labels int) error {
-	if said == nil || u.figures.Size() == 0 {
+func (u *update) encode(behind []int32, measured *contract.Metrics, labels int) error {
+	if measured == nil || u.figures.Size() == 0 {
 		return nil
 	}
-	if err := u.figures.Encode(behind, said.Figures(labels), u.rounding); err != nil {
+	if err := u.figures.Encode(behind, measured.Figures(labels), u.rounding); err != nil {
 		return fmt.Errorf("edge: %w", err)
 	}
 	return nil

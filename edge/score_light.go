@@ -14,11 +14,11 @@ const scoresOffered = false
 
 func (*Data) holdOut(float64, func() error) error { return nil } // parseJob refuses the job first
 
-func (Contribution) score(context.Context, Trainer, Task, *local) (*contract.Said, error) {
+func (Contribution) score(context.Context, Trainer, Task, *local) (*contract.Metrics, error) {
 	return nil, nil
 }
 
-func (*update) say([]int32, *contract.Said, int) error { return nil }
+func (*update) encode([]int32, *contract.Metrics, int) error { return nil }
 
 type stopwatch struct{}
 

@@ -151,7 +151,7 @@ func TestWhatIsSaid(t *testing.T) {
 	}
 	found := &finds{loss: 1, right: 0.75}
 	got := say(0.5, found, 0)
-	want := contract.Said{Loss: 1, Right: 0.75, Speed: math.NaN()}.Figures(24)
+	want := contract.Metrics{Loss: 1, Right: 0.75, Speed: math.NaN()}.Figures(24)
 	for k := range 3 {
 		if math.Abs(got[k]-want[k]) > 1.0/14 {
 			t.Errorf("figure %d is %v, want %v", k, got[k], want[k])

@@ -35,7 +35,7 @@ func newUpdate(l *quant.Lattice, count dp.CountCode, figures dp.FigureCode, roun
 // add takes a unit's trained difference, which the lattice clips as it rounds it, and which
 // counts by its weight, and what the unit found in a job of so many labels; it returns the
 // norm that the difference had.
-func (u *update) add(delta []float32, weight float64, said *contract.Said, labels int) (norm float64, err error) {
+func (u *update) add(delta []float32, weight float64, measured *contract.Metrics, labels int) (norm float64, err error) {
 	defer clear(u.one)
 	encoded, err := u.lattice.EncodeWeighted(u.one[:u.lattice.D()], delta, weight, u.rounding)
 	if errors.Is(err, quant.ErrNotFinite) {
@@ -45,7 +45,7 @@ func (u *update) add(delta []float32, weight float64, said *contract.Said, label
 	}
 	behind := u.one[u.lattice.D():]
 	u.count.Encode(behind, encoded.Norm <= u.lattice.Clip())
-	if err := u.say(behind[u.count.Coordinates:], said, labels); err != nil {
+	if err := u.encode(behind[u.count.Coordinates:], measured, labels); err != nil {
 		return 0, err
 	}
 	return encoded.Norm, dp.AddUnit(u.sum, u.one, u.lattice.B2()+u.count.B2()+u.figures.B2())

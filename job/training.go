@@ -51,7 +51,7 @@ func DefaultLocal(optimizer string, c model.Config, m model.Method) Local {
 	h := float64(c.HiddenSize)
 	_, attentions := c.Depth()
 	rate := math.Min(mostRate, rateScale/(h*float64(attentions)))
-	rate /= m.Slower()
+	rate /= m.RateDivisor()
 	return Local{
 		Optimizer:        optimizer,
 		Alpha:            float64(m.RMax) * math.Min(2, math.Max(0.5, h/128)),

@@ -61,8 +61,8 @@ const (
 	DefaultLasts  = 20 * time.Second
 )
 
-// ErrUntried is a round that cannot be tried: there are no texts for its task, or training fails.
-var ErrUntried = errors.New("leak: nothing could be tried")
+// ErrNotTried is a round that cannot be tried: there are no texts for its task, or training fails.
+var ErrNotTried = errors.New("leak: nothing could be tried")
 
 // Check tries what one update at these settings reveals.
 func Check(ctx context.Context, s Settings, o Options) (*Report, error) {
@@ -105,7 +105,7 @@ func Check(ctx context.Context, s Settings, o Options) (*Report, error) {
 			return nil, err
 		}
 		if share := float64(p.lacking) / float64(max(1, p.read)); share > mostUnknown {
-			return nil, fmt.Errorf("%w: the base's vocabulary lacks %.0f %% of the words of these texts", ErrUntried, 100*share)
+			return nil, fmt.Errorf("%w: the base's vocabulary lacks %.0f %% of the words of these texts", ErrNotTried, 100*share)
 		}
 		trials++
 		o.Progress(trials, o.Trials)

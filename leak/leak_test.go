@@ -222,7 +222,7 @@ func TestOwnData(t *testing.T) {
 	if a, _ := r.Worst(Tokens); !r.Own || a.Share < 0.95 || a.All < 12*3 {
 		t.Errorf("the owner's: %+v", a)
 	}
-	if r, err := Check(watchdog.Context(t), s, Options{Trials: 2, Tries: 5}); !errors.Is(err, ErrUntried) || !strings.Contains(err.Error(), "vocabulary lacks") {
+	if r, err := Check(watchdog.Context(t), s, Options{Trials: 2, Tries: 5}); !errors.Is(err, ErrNotTried) || !strings.Contains(err.Error(), "vocabulary lacks") {
 		t.Errorf("made-up ones: %+v, %v", r, err)
 	}
 	if _, err := Check(watchdog.Context(t), s, Options{Data: own.Pick([]int{0})}); err == nil || !strings.Contains(err.Error(), "2 or more") {

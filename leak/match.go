@@ -173,7 +173,7 @@ func (m *match) train(ctx context.Context) ([]float32, error) {
 	t.Batches = m.batches(t.Steps)
 	delta, err := p.Trainer.Train(ctx, t)
 	if errors.Is(err, edge.ErrDiverged) {
-		err = fmt.Errorf("%w: training on made-up examples: %w", ErrUntried, err)
+		err = fmt.Errorf("%w: training on made-up examples: %w", ErrNotTried, err)
 	}
 	return delta, err
 }
@@ -201,7 +201,7 @@ func (m *match) batches(steps int) iter.Seq2[task.Batch, error] {
 // cosine is how alike the rows' update is to the one that is looked for.
 func (m *match) cosine(ctx context.Context) (float64, error) {
 	delta, err := m.train(ctx)
-	if errors.Is(err, ErrUntried) { // of these texts, not of all
+	if errors.Is(err, ErrNotTried) { // of these texts, not of all
 		return -1, nil
 	} else if err != nil {
 		return 0, err

@@ -166,7 +166,7 @@ func (p *probe) trains(ctx context.Context, examples []dataset.Example, seed [32
 		return nil, err
 	}
 	if failed != nil {
-		return nil, fmt.Errorf("%w: training on made-up examples: %w", ErrUntried, failed)
+		return nil, fmt.Errorf("%w: training on made-up examples: %w", ErrNotTried, failed)
 	}
 	return r.delta, nil
 }

@@ -33,7 +33,7 @@ func (p *probe) chooseRate(ctx context.Context) error {
 	why := errors.New("it moves nothing")
 	for range mostRates {
 		delta, err := p.trains(ctx, examples, p.derive("rate", 0))
-		if err != nil && !errors.Is(err, ErrUntried) {
+		if err != nil && !errors.Is(err, ErrNotTried) {
 			return err
 		}
 		moves := norm(delta) / start
@@ -51,7 +51,7 @@ func (p *probe) chooseRate(ctx context.Context) error {
 			break
 		}
 	}
-	return fmt.Errorf("%w: no learning rate trains it: %w", ErrUntried, why)
+	return fmt.Errorf("%w: no learning rate trains it: %w", ErrNotTried, why)
 }
 
 func norm(values []float32) float64 {

@@ -43,7 +43,7 @@ func TestUntried(t *testing.T) {
 	s := settings(t, smallBase(t), func(*job.Job) {})
 	for _, trainer := range []edge.Trainer{still{}, wild{}} {
 		s.Trainer = trainer
-		if r, err := Check(watchdog.Context(t), s, Options{}); !errors.Is(err, ErrUntried) {
+		if r, err := Check(watchdog.Context(t), s, Options{}); !errors.Is(err, ErrNotTried) {
 			t.Errorf("%T: %+v, %v", trainer, r, err)
 		}
 	}

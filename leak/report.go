@@ -70,7 +70,7 @@ func (r *Report) Line() string {
 	return fmt.Sprintf("at these settings one update of yours, of %d examples, shows %s", r.Examples, strings.Join(said, " and "))
 }
 
-// Untried is what a report says nothing of.
-const Untried = `Not tried: the order of tokens; what several rounds show together; whether it is one of a few
+// Limits is what a report says nothing of.
+const Limits = `Not tried: the order of tokens; what several rounds show together; whether it is one of a few
 texts that somebody has already; bases and starts that were made for your texts (try your own:
 --data); and whatever nobody has thought of. The bound against all of it is this device's own noise.`

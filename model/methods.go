@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// aMethod is all that one method differs in: what it trains beside the head, what a job may say
+// methodSpec is all that one method differs in: what it trains beside the head, what a job may say
 // of it, and how people name it. Whatever this package asks of a method, it asks here.
-type aMethod struct {
+type methodSpec struct {
 	kind    MethodKind
 	ranked  bool                         // low-rank matrices: ranks, a scale and targets
 	whole   func(tensor string) bool     // tensors of the base that are trained as differences; nil: none but Also's
@@ -20,7 +20,7 @@ type aMethod struct {
 }
 
 // methods are all, in the order in which they are named.
-var methods = []*aMethod{
+var methods = []*methodSpec{
 	{kind: MethodLoRA, ranked: true},
 	{kind: MethodHead, within: "head", written: "untouched but for its head"},
 	{kind: MethodBitFit, within: "biases", written: "with its biases trained (BitFit)",
@@ -41,15 +41,15 @@ func MethodNames() []string {
 }
 
 // find is the method of a name; the empty one is LoRA.
-func (k MethodKind) find() (*aMethod, bool) {
-	i := slices.IndexFunc(methods, func(m *aMethod) bool { return m.kind == k || k == "" && m.kind == MethodLoRA })
+func (k MethodKind) find() (*methodSpec, bool) {
+	i := slices.IndexFunc(methods, func(m *methodSpec) bool { return m.kind == k || k == "" && m.kind == MethodLoRA })
 	if i < 0 {
-		return &aMethod{kind: k}, false
+		return &methodSpec{kind: k}, false
 	}
 	return methods[i], true
 }
 
-func (m Method) of() *aMethod { a, _ := m.Kind.find(); return a }
+func (m Method) of() *methodSpec { a, _ := m.Kind.find(); return a }
 
 // Known says whether there is a method of the name; the empty one is LoRA.
 func (k MethodKind) Known() bool { _, ok := k.find(); return ok }
@@ -57,8 +57,8 @@ func (k MethodKind) Known() bool { _, ok := k.find(); return ok }
 // Ranked says whether the method has ranks; without them there is only rank 0.
 func (m Method) Ranked() bool { return m.of().ranked }
 
-// Slower is by how much the default learning rate of the method is below LoRA's.
-func (m Method) Slower() float64 { return max(1, m.of().slower) }
+// RateDivisor is by how much the default learning rate of the method is below LoRA's.
+func (m Method) RateDivisor() float64 { return max(1, m.of().slower) }
 
 // Bottlenecks says whether the method adds modules to the base.
 func (m Method) Bottlenecks() bool { return m.of().width != nil }

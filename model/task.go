@@ -33,9 +33,9 @@ const (
 	LossSpelling             // of a text's characters, over all ways in which frames spell them: CTC
 )
 
-// aTask states what concerns one task, each of which has a file of its own. What another
+// taskSpec states what concerns one task, each of which has a file of its own. What another
 // package asks of a task, it asks by TaskKind's methods.
-type aTask struct {
+type taskSpec struct {
 	kind TaskKind
 	name string // in a job file
 
@@ -66,13 +66,13 @@ type aTask struct {
 }
 
 // tasks are the known ones, that of an empty name first.
-var tasks []*aTask
+var tasks []*taskSpec
 
 func init() { // the values' functions ask for tasks themselves
-	tasks = []*aTask{&classifyTask, &multiLabelTask, &tagTask, &spanTask, &imageTask, &listenTask, &transcribeTask, &answerTask, &pretrainTask, &denoiseTask, &causalTask}
+	tasks = []*taskSpec{&classifyTask, &multiLabelTask, &tagTask, &spanTask, &imageTask, &listenTask, &transcribeTask, &answerTask, &pretrainTask, &denoiseTask, &causalTask}
 }
 
-func (t TaskKind) find() (*aTask, bool) {
+func (t TaskKind) find() (*taskSpec, bool) {
 	for _, k := range tasks {
 		if k.kind == t {
 			return k, true
@@ -81,7 +81,7 @@ func (t TaskKind) find() (*aTask, bool) {
 	return &classifyTask, false // which nothing takes
 }
 
-func (t TaskKind) of() *aTask { k, _ := t.find(); return k }
+func (t TaskKind) of() *taskSpec { k, _ := t.find(); return k }
 
 // String is the task's name in a job file.
 func (t TaskKind) String() string {
@@ -150,7 +150,7 @@ func (c Config) CheckTask(kind TaskKind) error {
 
 // suits refuses a base that the task is not for in another way; Method.Validate asks once
 // the method itself is looked at.
-func (t *aTask) suits(c Config) error {
+func (t *taskSpec) suits(c Config) error {
 	if t.fits != nil {
 		if err := t.fits(c); err != nil {
 			return err
@@ -178,8 +178,8 @@ func (t TaskKind) OfTokens() bool { r := t.Reads(); return r == ReadsTokens || r
 // Labelled says whether examples, or their words, have labels, of a few that the job names.
 func (t TaskKind) Labelled() bool { return t.of().labelled }
 
-// TellsTokens says whether what is told are a text's own tokens, whatever labels it has.
-func (t TaskKind) TellsTokens() bool {
+// PredictsTokens says whether what is told are a text's own tokens, whatever labels it has.
+func (t TaskKind) PredictsTokens() bool {
 	r := t.Reads()
 	return r == ReadsMasked || r == ReadsNext || t == TaskDenoise
 }
@@ -217,7 +217,7 @@ func (c Config) For(t TaskKind) Config {
 }
 
 // autoClass is the class of transformers that finds the task's own for a base.
-func (t *aTask) autoClass() string {
+func (t *taskSpec) autoClass() string {
 	if t.auto != "" {
 		return t.auto
 	}

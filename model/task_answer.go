@@ -5,7 +5,7 @@ import "fmt"
 // TaskAnswer is a text, the answer to a question, written by a base with a decoder.
 const TaskAnswer TaskKind = "answer"
 
-var answerTask = aTask{
+var answerTask = taskSpec{
 	kind: TaskAnswer, name: "answer", asks: true, answer: 32, reads: ReadsDecoder, loss: LossText,
 	outputs: func(Config) int { return 0 }, // those of its tied embeddings, which are no head
 	class:   "ForConditionalGeneration", auto: "AutoModelForSeq2SeqLM", peftType: "SEQ_2_SEQ_LM",

@@ -6,7 +6,7 @@ import "fmt"
 // on texts, or on what is to be written behind a prompt.
 const TaskCausal TaskKind = "causal"
 
-var causalTask = aTask{
+var causalTask = taskSpec{
 	kind: TaskCausal, name: "causal", reads: ReadsNext, loss: LossMasked,
 	head:    func(Config) []Dense { return nil }, // of the base: its embeddings, or lm_head
 	outputs: func(c Config) int { return c.VocabSize },

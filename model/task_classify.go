@@ -3,7 +3,7 @@ package model
 // TaskClassify is one label for a text.
 const TaskClassify TaskKind = ""
 
-var classifyTask = aTask{
+var classifyTask = taskSpec{
 	kind: TaskClassify, name: "classify", labelled: true,
 	problem: "single_label_classification",
 	class:   "ForSequenceClassification", peftType: "SEQ_CLS",

@@ -6,7 +6,7 @@ import "fmt"
 // that were hidden, written by it. Job files and devices call it pretrain.
 const TaskDenoise TaskKind = "denoise"
 
-var denoiseTask = aTask{
+var denoiseTask = taskSpec{
 	kind: TaskDenoise, name: "pretrain", answer: 128, reads: ReadsDecoder, loss: LossText,
 	outputs: func(c Config) int { return c.VocabSize },
 	fits: func(c Config) error {

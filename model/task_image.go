@@ -5,7 +5,7 @@ import "fmt"
 // TaskImage is one label for an image.
 const TaskImage TaskKind = "image"
 
-var imageTask = aTask{
+var imageTask = taskSpec{
 	kind: TaskImage, name: "image", labelled: true, images: true,
 	problem: "single_label_classification",
 	class:   "ForImageClassification", peftType: "SEQ_CLS",

@@ -3,7 +3,7 @@ package model
 // TaskListen is one label for a recording.
 const TaskListen TaskKind = "listen"
 
-var listenTask = aTask{
+var listenTask = taskSpec{
 	kind: TaskListen, name: "listen", labelled: true, sounds: true,
 	problem: "single_label_classification",
 	// transformers maps each frame by the first and takes the mean; the mean of the frames,

@@ -5,7 +5,7 @@ package model
 // right, which it is above 0.
 const TaskMultiLabel TaskKind = "multilabel"
 
-var multiLabelTask = aTask{
+var multiLabelTask = taskSpec{
 	kind: TaskMultiLabel, name: "multilabel", labelled: true, loss: LossLabels,
 	problem: "multi_label_classification", config: map[string]any{"problem_type": "multi_label_classification"},
 	class: "ForSequenceClassification", peftType: "SEQ_CLS",

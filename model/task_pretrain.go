@@ -8,7 +8,7 @@ import (
 // TaskPretrain is what a text's masked tokens were.
 const TaskPretrain TaskKind = "pretrain"
 
-var pretrainTask = aTask{
+var pretrainTask = taskSpec{
 	kind: TaskPretrain, name: "pretrain", reads: ReadsMasked, loss: LossMasked,
 	head:    func(Config) []Dense { return nil }, // see MaskedHead
 	outputs: func(c Config) int { return c.VocabSize },

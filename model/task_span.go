@@ -5,7 +5,7 @@ import "fmt"
 // TaskSpan is where in a text the answer to a question stands.
 const TaskSpan TaskKind = "span"
 
-var spanTask = aTask{
+var spanTask = taskSpec{
 	kind: TaskSpan, name: "span", asks: true, boxes: true, answer: 64, reads: ReadsTokens, loss: LossSpan,
 	head:     oneMap("qa_outputs"),
 	outputs:  func(Config) int { return 2 }, // begin and end

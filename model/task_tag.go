@@ -3,7 +3,7 @@ package model
 // TaskTag is one label for each word of a text.
 const TaskTag TaskKind = "tag"
 
-var tagTask = aTask{
+var tagTask = taskSpec{
 	kind: TaskTag, name: "tag", labelled: true, reads: ReadsTokens,
 	head:  oneMap("classifier"),
 	class: "ForTokenClassification", peftType: "TOKEN_CLS",

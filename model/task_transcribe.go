@@ -5,7 +5,7 @@ import "fmt"
 // TaskTranscribe is what is said in a recording, in characters.
 const TaskTranscribe TaskKind = "transcribe"
 
-var transcribeTask = aTask{
+var transcribeTask = taskSpec{
 	kind: TaskTranscribe, name: "transcribe", reads: ReadsFrames, loss: LossSpelling, sounds: true,
 	head:    oneMap("lm_head"),
 	outputs: func(c Config) int { return c.VocabSize },

@@ -60,7 +60,7 @@ func TestStepWithinMemory(t *testing.T) {
 		t.Errorf("made again by its recipe it is another program: %v", err)
 	}
 	var told job.Training
-	if told, err = Trains(recipe); err != nil || told.Memory != training.MaxMemory {
+	if told, err = TrainingOf(recipe); err != nil || told.Memory != training.MaxMemory {
 		t.Errorf("its recipe says %d MiB, %v", told.Memory, err)
 	}
 }

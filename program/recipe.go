@@ -32,9 +32,9 @@ func Recipe(j job.Job) ([]byte, error) {
 	return b, err
 }
 
-// Trains returns the local training that a recipe was written with. A round's plan has its own
+// TrainingOf returns the local training that a recipe was written with. A round's plan has its own
 // learning rate and number of steps.
-func Trains(recipe []byte) (job.Training, error) {
+func TrainingOf(recipe []byte) (job.Training, error) {
 	from, err := read(recipe)
 	return from.Training, err
 }

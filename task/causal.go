@@ -24,14 +24,14 @@ type causal struct {
 	pad           int32
 	sequence      int
 	ends          model.Ends
-	talk          *Talk // nil if the base lays no conversations out
-	talkless      error // and why
+	talk          *ChatTemplate // nil if the base lays no conversations out
+	talkless      error         // and why
 }
 
 var causalKind = kind{columns: causalColumns, takes: []dataset.Form{dataset.FormBare, dataset.FormTexts, dataset.FormLists, dataset.FormWords, dataset.FormPrompts, dataset.FormTalks},
 	make: func(p parts) (Task, error) {
 		c := &causal{columns: p.columns, tok: p.tok, sequence: p.sequence, ends: p.layout.Config.Decoder.Ends, pad: int32(p.layout.Config.PadTokenID)}
-		c.talk, c.talkless = NewTalk(p.base)
+		c.talk, c.talkless = NewChatTemplate(p.base)
 		c.before, c.after = around(p.tok)
 		end := int32(p.layout.Config.Decoder.Ends[0])
 		if len(c.after) == 0 || c.after[len(c.after)-1] != end {

@@ -26,13 +26,13 @@ var DefaultQuestions = []int{0, 5, 10}
 
 // Result is the outcome of all attacks.
 type Result struct {
-	Seeds     int     `json:"seeds"`
-	Known     float64 `json:"known"`
-	Sets      []Set   `json:"sets"`
-	Claims    bool    `json:"claims"` // there were seeds enough to claim anything
-	Told      bool    `json:"told"`   // some attack tells members from others
-	Suspect   bool    `json:"suspect"`
-	Strongest string  `json:"strongest,omitempty"` // the attack with the largest area
+	Seeds         int     `json:"seeds"`
+	Known         float64 `json:"known"`
+	Sets          []Set   `json:"sets"`
+	Claims        bool    `json:"claims"` // there were seeds enough to claim anything
+	Distinguished bool    `json:"told"`   // some attack tells members from others
+	Suspect       bool    `json:"suspect"`
+	Strongest     string  `json:"strongest,omitempty"` // the attack with the largest area
 }
 
 // Set is the attacks on the providers with more than so many questions.
@@ -205,7 +205,7 @@ func (r *Result) judge() {
 			case control:
 				r.Suspect = r.Suspect || worst < significant
 			case worst < significant && r.Claims:
-				r.Told = true
+				r.Distinguished = true
 			}
 			if !control && row.Figures.AUC > best {
 				best, r.Strongest = row.Figures.AUC, row.Attack

@@ -85,8 +85,8 @@ func TestPlantedSignal(t *testing.T) {
 			t.Errorf("%s: %+v", x.Attack, x.Figures)
 		}
 	}
-	if attacked != 10 || !r.Told || r.Suspect {
-		t.Errorf("%d attacks, told %v, suspect %v", attacked, r.Told, r.Suspect)
+	if attacked != 10 || !r.Distinguished || r.Suspect {
+		t.Errorf("%d attacks, told %v, suspect %v", attacked, r.Distinguished, r.Suspect)
 	}
 	for i := range units { // the base's answers part them: that is no membership
 		if units[i].Member {
@@ -110,7 +110,7 @@ func TestPermutedLabels(t *testing.T) {
 		for _, x := range r.Sets[0].Rows {
 			sums[x.Attack] += x.Figures.Balanced / sets
 		}
-		if r.Told {
+		if r.Distinguished {
 			told++
 		}
 	}
@@ -124,7 +124,7 @@ func TestPermutedLabels(t *testing.T) {
 	}
 	// The same units with their own labels: the test is of attacks that can find something.
 	units, _ := drawn(0, 200, 2)
-	if r := run(t, units, 5); !r.Told || row(t, r, "APK").Figures.Balanced < 0.7 || row(t, r, "AZK").Figures.Balanced < 0.6 {
+	if r := run(t, units, 5); !r.Distinguished || row(t, r, "APK").Figures.Balanced < 0.7 || row(t, r, "AZK").Figures.Balanced < 0.6 {
 		t.Errorf("the signal is not found: %+v", row(t, r, "APK").Figures)
 	}
 }
@@ -132,11 +132,11 @@ func TestPermutedLabels(t *testing.T) {
 // Below five seeds nothing is claimed, however plain it is.
 func TestFewSeedsClaimNothing(t *testing.T) {
 	units, _ := drawn(1, 100, 3)
-	if r := run(t, units, 4); r.Claims || r.Told {
-		t.Errorf("claims %v, told %v", r.Claims, r.Told)
+	if r := run(t, units, 4); r.Claims || r.Distinguished {
+		t.Errorf("claims %v, told %v", r.Claims, r.Distinguished)
 	}
-	if r := run(t, units, 5); !r.Claims || !r.Told {
-		t.Errorf("claims %v, told %v", r.Claims, r.Told)
+	if r := run(t, units, 5); !r.Claims || !r.Distinguished {
+		t.Errorf("claims %v, told %v", r.Claims, r.Distinguished)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestMissingMetrics(t *testing.T) {
 			t.Errorf("%s: %+v", x.Attack, x.Figures)
 		}
 	}
-	if len(r.Sets[0].Rows) != 7 || !r.Told {
+	if len(r.Sets[0].Rows) != 7 || !r.Distinguished {
 		t.Errorf("%d rows", len(r.Sets[0].Rows))
 	}
 }

@@ -61,7 +61,7 @@ func TestCorrection(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, x[0], x[1])
 		}
 	}
-	if !r.Told || !r.Suspect || r.Strongest != "a" {
+	if !r.Distinguished || !r.Suspect || r.Strongest != "a" {
 		t.Errorf("%+v", r)
 	}
 }

@@ -143,7 +143,7 @@ func open(conns []net.Conn) (n int) {
 	return n
 }
 
-// TestHostileSocketsEnd: who connects and says nothing, dribbles a header or a
+// TestHostileSocketsEnd: who connects and says nothing, sends a header slowly or a
 // body, or stops reading what it asked for, is disconnected.
 func TestHostileSocketsEnd(t *testing.T) {
 	dir, base := t.TempDir(), tinyBase(t)

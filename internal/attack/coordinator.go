@@ -226,8 +226,8 @@ func (s *Session) Say(ctx context.Context, round uint64, turn int, payload []byt
 	return s.Send(ctx, Turn, Array{round, turn, payload, 60_000})
 }
 
-// Hear reads a turn of the device.
-func (s *Session) Hear(ctx context.Context, turn int) ([]byte, error) {
+// Receive reads a turn of the device.
+func (s *Session) Receive(ctx context.Context, turn int) ([]byte, error) {
 	f, err := s.Wait(ctx, Turn)
 	if err == nil && f.Uint(1) != uint64(turn) {
 		err = fmt.Errorf("attack: the device answers turn %d with turn %d", turn, f.Uint(1))

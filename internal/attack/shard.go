@@ -39,7 +39,7 @@ func NewSplitShard(ctx context.Context, c *Coordinator, s *Session, plan, other 
 	if err := s.Assign(ctx, plan); err != nil {
 		return nil, err
 	}
-	b, err := s.Hear(ctx, Advertise)
+	b, err := s.Receive(ctx, Advertise)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func (sh *Shard) Keyed(ctx context.Context) error {
 	if err := sh.Victim.Say(ctx, sh.Round, Advertise, sh.roster); err != nil {
 		return err
 	}
-	b, err := sh.Victim.Hear(ctx, Shares)
+	b, err := sh.Victim.Receive(ctx, Shares)
 	if err != nil {
 		return err
 	}

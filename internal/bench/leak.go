@@ -29,7 +29,7 @@ func (f *Config) try(ctx context.Context, told io.Writer, b *Round, cores int) (
 	}
 	fmt.Fprintf(told, "trying what one update shows, for %v at most ...\n", f.LeakTime)
 	r, err := b.Try(ctx, told, o, cores)
-	if errors.Is(err, leak.ErrUntried) {
+	if errors.Is(err, leak.ErrNotTried) {
 		fmt.Fprintln(told, "note:", edge.Escape(err.Error(), false))
 		return nil, nil
 	}
@@ -98,6 +98,6 @@ func printLeak(w io.Writer, r *leak.Report) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%s\n", leak.Untried)
+	_, err := fmt.Fprintf(w, "%s\n", leak.Limits)
 	return err
 }

@@ -106,7 +106,7 @@ func (f *Config) fromCoordinator(ctx context.Context, _ io.Writer) (*Round, erro
 
 // Announced returns an announced round with its program, made again here.
 func Announced(ctx context.Context, t edge.Trial) (*Round, error) {
-	trains, err := program.Trains(t.Recipe)
+	trains, err := program.TrainingOf(t.Recipe)
 	if err != nil {
 		return nil, err
 	}

@@ -248,7 +248,7 @@ func TestHeld(t *testing.T) {
 	h.Remember(slice(4, 3))
 	h.Remember(slice(4, 4))
 	if got, want := at(&h, 2), [][32]byte{digest(2, 4), digest(2, 3), digest(2, 2)}; !slices.Equal(got, want) {
-		t.Errorf("after %d slices: %d", Kept+1, len(got))
+		t.Errorf("after %d slices: %d", HeldSlices+1, len(got))
 	}
 	h.Remember(Slice{4, []float32{1}})
 	for _, err := range h.At(l, 1) {

@@ -6,18 +6,18 @@ import (
 	"github.com/starling-fl/starling/dp"
 )
 
-// Said is what a unit has found on the examples that it does not train on; a NaN is not said.
-type Said struct {
+// Metrics is what a unit has found on the examples that it does not train on; NaN where it was not measured.
+type Metrics struct {
 	Loss  float64 // mean, in nats
 	Right float64 // share of the labels, in 0..1
 	Speed float64 // of training, steps a second
 }
 
-// Places of Said in dp.Figures, behind the first, which says that there is anything.
+// Places of Metrics in dp.Figures, behind the first, which says that there is anything.
 const (
-	saidLoss = 1 + iota
-	saidRight
-	saidSpeed
+	figureLoss = 1 + iota
+	figureRight
+	figureSpeed
 )
 
 // LossBound is the most that a loss counts, in nats: twice that of a guess among the labels,
@@ -40,7 +40,7 @@ const (
 
 // Figures are what a unit sends of what it has found, in a job of so many labels: each within
 // [-1, 1], whatever was found.
-func (s Said) Figures(labels int) dp.Figures {
+func (s Metrics) Figures(labels int) dp.Figures {
 	within := func(x float64) float64 { // 0..1 to -1..1
 		if math.IsNaN(x) {
 			return 0
@@ -50,10 +50,10 @@ func (s Said) Figures(labels int) dp.Figures {
 	return dp.Figures{1, within(s.Loss / LossBound(labels)), within(s.Right), within(math.Log2(s.Speed/slowest) / octaves)}
 }
 
-// Heard is the mean of what a round's units said, with the standard deviation of the noise in
+// MeanMetrics is the mean of what a round's units measured, with the standard deviation of the noise in
 // it. Speed is a geometric mean, its noise a factor.
-type Heard struct {
-	Units Noisy // that said anything
+type MeanMetrics struct {
+	Units Noisy // that measured anything
 	Loss  Noisy
 	Right Noisy
 	Speed Noisy
@@ -62,18 +62,18 @@ type Heard struct {
 // Noisy is a number and the standard deviation of the noise in it.
 type Noisy struct{ Mean, Noise float64 }
 
-// Hear reads the noisy sum of figures, in whose coordinates the noise is of standard deviation
+// DecodeMetrics reads the noisy sum of figures, in whose coordinates the noise is of standard deviation
 // sigma; not ok where the noise leaves nothing of them. It is made of what is released, and
 // costs nothing more.
-func Hear(c dp.FigureCode, sum []int64, sigma float64, labels int) (h Heard, ok bool) {
+func DecodeMetrics(c dp.FigureCode, sum []int64, sigma float64, labels int) (h MeanMetrics, ok bool) {
 	sums, noise := c.Sums(sum), c.Noise(sigma)
 	mean := func(k int, scale float64) Noisy {
 		m, sd, good := sums.Mean(k, noise)
 		ok = good
 		return Noisy{(m + 1) / 2 * scale, sd / 2 * scale}
 	}
-	h = Heard{Units: Noisy{sums[0], noise}, Loss: mean(saidLoss, LossBound(labels)), Right: mean(saidRight, 1)}
-	s := mean(saidSpeed, octaves)
+	h = MeanMetrics{Units: Noisy{sums[0], noise}, Loss: mean(figureLoss, LossBound(labels)), Right: mean(figureRight, 1)}
+	s := mean(figureSpeed, octaves)
 	h.Speed = Noisy{slowest * math.Exp2(s.Mean), math.Exp2(s.Noise)}
 	return h, ok
 }

@@ -32,7 +32,7 @@ func figured(t *testing.T, figures dp.FigureCode) Vector {
 func TestHear(t *testing.T) {
 	c, source := dp.FigureCode{Coordinates: 50, Symbol: 100}, rand.NewChaCha8([32]byte{3})
 	sum, one := make([]int64, c.Size()), make([]int32, c.Size())
-	all := []Said{{0.5, 1, 4}, {1, 0, 1}, {1e9, 0.5, math.NaN()}, {math.NaN(), 0.25, 1e9}, {0, 2, 1e-9}}
+	all := []Metrics{{0.5, 1, 4}, {1, 0, 1}, {1e9, 0.5, math.NaN()}, {math.NaN(), 0.25, 1e9}, {0, 2, 1e-9}}
 	for _, s := range all {
 		if err := c.Encode(one, s.Figures(4), source); err != nil {
 			t.Fatal(err)
@@ -41,7 +41,7 @@ func TestHear(t *testing.T) {
 			sum[i] += int64(v)
 		}
 	}
-	h, ok := Hear(c, sum, 0, 4)
+	h, ok := DecodeMetrics(c, sum, 0, 4)
 	bound := LossBound(4)
 	loss := (0.5 + 1 + bound + bound/2 + 0) / 5 // what is no number stands in the middle
 	speed := math.Exp2((2 + 0 + 1 + 9 - 7) / 5.0)
@@ -49,10 +49,10 @@ func TestHear(t *testing.T) {
 		math.Abs(h.Speed.Mean/speed-1) > 0.01 || h.Loss.Noise != 0 || h.Speed.Noise != 1 {
 		t.Errorf("heard %+v, want a loss of %v and a speed of %v", h, loss, speed)
 	}
-	if h, ok := Hear(c, make([]int64, c.Size()), 5, 4); ok {
+	if h, ok := DecodeMetrics(c, make([]int64, c.Size()), 5, 4); ok {
 		t.Errorf("of nobody %+v was heard", h)
 	}
-	if h, _ := Hear(c, sum, 60, 4); !(h.Right.Noise > 0) || h.Right.Noise > 0.01 {
+	if h, _ := DecodeMetrics(c, sum, 60, 4); !(h.Right.Noise > 0) || h.Right.Noise > 0.01 {
 		t.Errorf("the noise is %v", h.Right.Noise)
 	}
 }
@@ -64,7 +64,7 @@ func TestFiguresOfALiar(t *testing.T) {
 	v := figured(t, c)
 	const units = 8
 	at := v.Size() - c.Size()
-	honest := func(said ...Said) []int64 {
+	honest := func(said ...Metrics) []int64 {
 		sum, one := make([]int64, v.Size()), make([]int32, c.Size())
 		sum[at-1], sum[at-2] = int64(len(said))*3, int64(len(said))*3
 		for _, s := range said {
@@ -77,18 +77,18 @@ func TestFiguresOfALiar(t *testing.T) {
 		}
 		return sum
 	}
-	all := make([]Said, units)
+	all := make([]Metrics, units)
 	for i := range all {
-		all[i] = Said{Loss: 0.3, Right: 0.9, Speed: 2}
+		all[i] = Metrics{Loss: 0.3, Right: 0.9, Speed: 2}
 	}
 	sum := honest(all...)
 	if err := v.CheckSum(sum, units, units); err != nil {
 		t.Fatal(err)
 	}
-	before, _ := Hear(c, sum[at:], 0, 2)
-	all[0] = Said{Loss: 1e30, Right: -1e30, Speed: 1e30}
+	before, _ := DecodeMetrics(c, sum[at:], 0, 2)
+	all[0] = Metrics{Loss: 1e30, Right: -1e30, Speed: 1e30}
 	sum = honest(all...)
-	after, _ := Hear(c, sum[at:], 0, 2)
+	after, _ := DecodeMetrics(c, sum[at:], 0, 2)
 	const rounding = 0.06 // of 8 units, 1/21 each at most
 	if err := v.CheckSum(sum, units, units); err != nil || before.Right.Mean-after.Right.Mean > (1+rounding)/units+rounding ||
 		(after.Loss.Mean-before.Loss.Mean)/LossBound(2) > (1+rounding)/units+rounding {

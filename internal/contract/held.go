@@ -7,8 +7,8 @@ import (
 	"github.com/starling-fl/starling/quant"
 )
 
-// Kept is how many slices a device keeps, and a coordinator offers differences to.
-const Kept = 3
+// HeldSlices is how many slices a device keeps, and a coordinator offers differences to.
+const HeldSlices = 3
 
 // Slice is an adapter's values at a rank, as devices decode them.
 type Slice struct {
@@ -21,12 +21,12 @@ type Slice struct {
 type Held struct{ slices []Slice }
 
 // Remember adds a slice, unless it is the newest already; the oldest of more than
-// Kept goes. The caller must not change its values.
+// HeldSlices goes. The caller must not change its values.
 func (h *Held) Remember(s Slice) {
 	if len(h.slices) > 0 && h.slices[0].Rank == s.Rank && quant.Digest(h.slices[0].Values) == quant.Digest(s.Values) {
 		return
 	}
-	h.slices = append([]Slice{s}, h.slices[:min(len(h.slices), Kept-1)]...)
+	h.slices = append([]Slice{s}, h.slices[:min(len(h.slices), HeldSlices-1)]...)
 }
 
 // At yields what is held at a rank, newest first: slices of that rank, and larger

@@ -80,7 +80,7 @@ func (f *Files) Open(version string, open func() (engine.Engine, error), told io
 	if err != nil {
 		return nil, err
 	}
-	s := &Subject{Checkpoint: ck, Told: told}
+	s := &Subject{Checkpoint: ck, Progress: told}
 	if s.Rank, err = command.ChooseRank(ck, f.Rank); err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (f *Files) Open(version string, open func() (engine.Engine, error), told io
 func (f *Files) people(ck *model.Checkpoint, r *Audited) (*People, error) {
 	load := func(what, path string) (*dataset.Set, error) {
 		columns := f.Columns
-		if ck.Method.Task.TellsTokens() {
+		if ck.Method.Task.PredictsTokens() {
 			columns.Unlabelled = true
 		}
 		set, err := command.LoadLabelled(path, columns)

@@ -63,7 +63,7 @@ func (s *Subject) Disclose(ctx context.Context, p *People, key string) (d Disclo
 	distinctly := map[string]bool{}
 	for base, a := range map[bool]*model.Adapter{false: s.Checkpoint.Adapter, true: s.Start} {
 		slice := a.Slice(s.Rank)
-		answers, err := inChunks(s.Told, "documents asked for a "+key, ask, func(some []dataset.Example) ([]string, error) {
+		answers, err := inChunks(s.Progress, "documents asked for a "+key, ask, func(some []dataset.Example) ([]string, error) {
 			replies, err := s.examiner.Replies(ctx, slice, s.Rank, some)
 			var out []string
 			for _, r := range replies {

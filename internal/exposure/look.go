@@ -24,7 +24,7 @@ type Subject struct {
 	Checkpoint *model.Checkpoint
 	Rank       int
 	Start      *model.Adapter // that training began with; nil: a fresh one, which is the base
-	Told       io.Writer      // how far it is
+	Progress   io.Writer      // how far it is
 
 	examiner *evaluate.Examiner
 }
@@ -51,7 +51,7 @@ const chunk = 32
 // look examines examples with an adapter.
 func (s *Subject) look(ctx context.Context, what string, a *model.Adapter, examples []dataset.Example) ([]evaluate.Examined, error) {
 	slice := a.Slice(s.Rank)
-	return inChunks(s.Told, what, examples, func(some []dataset.Example) ([]evaluate.Examined, error) {
+	return inChunks(s.Progress, what, examples, func(some []dataset.Example) ([]evaluate.Examined, error) {
 		return s.examiner.Examine(ctx, slice, s.Rank, some)
 	})
 }
@@ -70,9 +70,9 @@ func inChunks[T any](told io.Writer, what string, examples []dataset.Example, do
 	return out, nil
 }
 
-// Looks are what both models show of each example, and what the released one does once
+// Observations are what both models show of each example, and what the released one does once
 // answers are removed.
-type Looks struct {
+type Observations struct {
 	Model, Base []evaluate.Examined
 	// Red says which examples are questions whose answer stood in the document and was removed;
 	// of these the models' answers.
@@ -89,9 +89,9 @@ type Looks struct {
 // question.
 type Wanted struct{ Removed, Base, Unasked bool }
 
-// Look looks at people's examples.
-func (s *Subject) Look(ctx context.Context, p *People, want Wanted) (l *Looks, err error) {
-	l = &Looks{Questions: s.Asks()}
+// Observe looks at people's examples.
+func (s *Subject) Observe(ctx context.Context, p *People, want Wanted) (l *Observations, err error) {
+	l = &Observations{Questions: s.Asks()}
 	if l.Model, err = s.look(ctx, "examples, released model", s.Checkpoint.Adapter, p.Examples); err != nil {
 		return nil, err
 	}
@@ -144,10 +144,10 @@ func (s *Subject) Look(ctx context.Context, p *People, want Wanted) (l *Looks, e
 
 // lookUnasked fills DeltaMemory: what is said of a document without a question, and how alike
 // it is once it is removed from the document. Questions of one document share it.
-func (s *Subject) lookUnasked(ctx context.Context, p *People, l *Looks) error {
+func (s *Subject) lookUnasked(ctx context.Context, p *People, l *Observations) error {
 	slice := s.Checkpoint.Adapter.Slice(s.Rank)
 	say := func(what string, of []dataset.Example) ([]answer.Reply, error) {
-		return inChunks(s.Told, what, of, func(some []dataset.Example) ([]answer.Reply, error) {
+		return inChunks(s.Progress, what, of, func(some []dataset.Example) ([]answer.Reply, error) {
 			return s.examiner.Replies(ctx, slice, s.Rank, some)
 		})
 	}
@@ -202,7 +202,7 @@ func distinct(examples []dataset.Example) (documents []dataset.Example, of []int
 }
 
 // Units are the means over each one's examples, for attacks on membership.
-func (l *Looks) Units(p *People) []membership.Unit {
+func (l *Observations) Units(p *People) []membership.Unit {
 	at := map[string]int{}
 	var out []membership.Unit
 	var sums, counts [][membership.Metrics]float64
@@ -244,7 +244,7 @@ func (l *Looks) Units(p *People) []membership.Unit {
 // Outcomes are the answers to questions, for the test of memorization: those whose answer was
 // removed, or with removed false all as they are; with constant those alone that ask for what is
 // the same in all of a provider's documents.
-func (l *Looks) Outcomes(p *People, base, removed, constant bool) (out []memorization.Outcome) {
+func (l *Observations) Outcomes(p *People, base, removed, constant bool) (out []memorization.Outcome) {
 	of := map[[2]bool][]evaluate.Examined{{false, false}: l.Model, {true, false}: l.Base, {false, true}: l.RedModel, {true, true}: l.RedBase}[[2]bool{base, removed}]
 	remembered := p.remembered()
 	for i, e := range p.Examples {

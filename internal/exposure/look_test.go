@@ -28,7 +28,7 @@ func subject(t *testing.T) *Subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Subject{Engine: engine.New(), Rank: 2, Told: io.Discard, Checkpoint: &model.Checkpoint{
+	s := &Subject{Engine: engine.New(), Rank: 2, Progress: io.Discard, Checkpoint: &model.Checkpoint{
 		CheckpointInfo: model.CheckpointInfo{Seq: 96, Method: l.Method, BaseSHA256: string(sum[:])}, Base: base, Adapter: model.NewAdapter(l, 3)}}
 	if err := s.Open(); err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestLooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := s.Look(t.Context(), p, Wanted{true, true, true})
+	l, err := s.Observe(t.Context(), p, Wanted{true, true, true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ type MembershipReport struct {
 // Membership attacks whose documents the model was trained on; shadows is the folder of shadow models, "" for none.
 func (a *Audit) Membership(ctx context.Context, shadows string, cfg membership.Config) (MembershipReport, error) {
 	r := MembershipReport{Audited: a.Audited}
-	looks, err := a.subject.Look(ctx, a.people, Wanted{Removed: true, Unasked: true})
+	looks, err := a.subject.Observe(ctx, a.people, Wanted{Removed: true, Unasked: true})
 	if err != nil {
 		return r, err
 	}
@@ -105,7 +105,7 @@ func (r MembershipReport) verdict() (out []string) {
 	case r.Suspect:
 		out = append(out, "A control is told from chance: members and others differ in more than membership, or a control of many failed by chance. Do not read the attacks as what training gave away before that is understood.")
 	}
-	if r.Told {
+	if r.Distinguished {
 		return append(out, fmt.Sprintf("Members are told from others beyond chance (5 %%, corrected for all attacks). The largest area is that of %s.", r.Strongest))
 	}
 	return append(out, "No attack tells members from others beyond chance. It does not follow that nothing is given away: stronger attacks, or more providers, may tell.")

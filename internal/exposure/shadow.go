@@ -70,7 +70,7 @@ func (s *Subject) addShadow(ctx context.Context, what string, ck *model.Checkpoi
 		rank = ck.Method.RMax
 	}
 	slice := ck.Adapter.Slice(rank)
-	losses, err := inChunks(s.Told, what, p.Examples, func(some []dataset.Example) ([]float64, error) { return x.Losses(ctx, slice, rank, some) })
+	losses, err := inChunks(s.Progress, what, p.Examples, func(some []dataset.Example) ([]float64, error) { return x.Losses(ctx, slice, rank, some) })
 	if err != nil {
 		return err
 	}

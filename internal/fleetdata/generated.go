@@ -101,9 +101,9 @@ const (
 	wordsPerSpeaker   = 6 // of the two public parts: many speakers, few words each
 )
 
-// Words makes the task of recordings for a number of clients: each has speakers of its own,
+// SpokenWords makes the task of recordings for a number of clients: each has speakers of its own,
 // and those of the public parts are heard nowhere else.
-func Words(seed uint64, clients int) (*Data, error) {
+func SpokenWords(seed uint64, clients int) (*Data, error) {
 	train, err := dataset.Spoken(seed, "train", clients*speakersPerClient, clients*wordsPerClient)
 	if err != nil {
 		return nil, err

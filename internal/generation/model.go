@@ -22,8 +22,8 @@ type Model struct {
 	Name   string
 	writer *nn.Writer
 	task   task.Prompter
-	talk   *task.Talk // nil if the base lays no conversations out
-	silent error      // and why
+	talk   *task.ChatTemplate // nil if the base lays no conversations out
+	silent error              // and why
 	slice  []float32
 	rank   int
 }
@@ -46,7 +46,7 @@ func Open(be compute.Backend, ck *model.Checkpoint, rank, context int) (*Model, 
 	if err != nil {
 		return nil, err
 	}
-	talk, silent := task.NewTalk(ck.Base)
+	talk, silent := task.NewChatTemplate(ck.Base)
 	return &Model{talk: talk, silent: silent, Name: ck.Job, writer: w, task: prompter, slice: ck.Adapter.Slice(rank), rank: rank}, nil
 }
 
@@ -103,9 +103,9 @@ func (m *Model) Write(ctx context.Context, r Request, each func(part string) err
 	return m.write(ctx, m.task.Prompt(r.Prompt), r, each)
 }
 
-// Talk writes what comes next in a conversation, whose messages are a list in JSON, as those of
+// Chat writes what comes next in a conversation, whose messages are a list in JSON, as those of
 // OpenAI's /v1/chat/completions are; so are tools, which may be empty. r has no prompt.
-func (m *Model) Talk(ctx context.Context, messages, tools []byte, r Request, each func(part string) error) (Text, error) {
+func (m *Model) Chat(ctx context.Context, messages, tools []byte, r Request, each func(part string) error) (Text, error) {
 	if m.talk == nil {
 		return Text{}, fmt.Errorf("%w: %w", ErrPrompt, m.silent)
 	}

@@ -163,7 +163,7 @@ func (m *Model) complete(w http.ResponseWriter, req *http.Request, c completion,
 	part := whole
 	if talk {
 		write = func(each func(string) error) (Text, error) {
-			return m.Talk(req.Context(), c.Messages, c.Tools, want, each)
+			return m.Chat(req.Context(), c.Messages, c.Tools, want, each)
 		}
 		a.ID, a.Object = "chat"+a.ID, "chat.completion"
 		whole = func(text string) choice { return choice{Message: &message{"assistant", &text}} }

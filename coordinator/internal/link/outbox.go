@@ -126,7 +126,7 @@ func (l *Link) write() {
 }
 
 // lookAfter pings who has not been heard for PingEvery: a peer that is gone without a word,
-// or dribbles, is found within that and PingTimeout. Who sends is not asked whether it lives:
+// or sends slowly, is found within that and PingTimeout. Who sends is not asked whether it lives:
 // its answer would have to pass its own frames.
 // All connections look at the same moments: ten thousand that each had their own would
 // wake an idle process, and send it to sleep again, for each ping and for each answer.

@@ -11,7 +11,7 @@ import (
 // read into a buffer and decoded into another. A frame of up to freeRead bytes needs
 // none of it, a longer one that for the longest of its kind before more of it is read;
 // if there is none its reader waits, and its peer with it, since TCP then takes
-// nothing more from it. Who dribbles while others wait is cut off.
+// nothing more from it. A slow sender is cut off while others wait.
 type Room struct {
 	most int // bytes
 

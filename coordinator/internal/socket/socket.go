@@ -179,7 +179,7 @@ func (s *Socket) CloseNow() {
 	_ = s.conn.CloseNow()
 }
 
-// readAll reads a message into a pooled buffer. Whoever dribbles one holds at most
+// readAll reads a message into a pooled buffer. Whoever sends one slowly holds at most
 // four times what it has sent, or the smallest buffer, and no more than there is room
 // for; no more is read than a frame of its kind may have.
 func (s *Socket) readAll(r io.Reader) error {

@@ -442,7 +442,7 @@ func TestRefusedUpgrade(t *testing.T) {
 	}
 }
 
-// Whoever dribbles holds at most four times what it sent, or the smallest buffer.
+// Whoever sends slowly holds at most four times what it sent, or the smallest buffer.
 func TestHostileDribblerHoldsLittle(t *testing.T) {
 	for i, n := range sizes {
 		if i > 0 && n > 4*sizes[i-1]+wire.MaxFrame-1<<20+2 {

@@ -181,7 +181,7 @@ func (c *conversation) say(ctx context.Context, line string) error {
 	if err != nil {
 		return err
 	}
-	t, err := emit(c.a, line, func(each func(string) error) (generation.Text, error) { return c.m.Talk(ctx, messages, nil, c.r, each) })
+	t, err := emit(c.a, line, func(each func(string) error) (generation.Text, error) { return c.m.Chat(ctx, messages, nil, c.r, each) })
 	if err == nil {
 		c.messages = append(all, said{"assistant", t.Text})
 	}

@@ -139,7 +139,7 @@ func (f demoFlags) load() (*fleetdata.Data, string, error) {
 		return d, "digits", err
 	}
 	if f.data == "" && f.task == "listen" {
-		d, err := fleetdata.Words(f.seed, f.clients)
+		d, err := fleetdata.SpokenWords(f.seed, f.clients)
 		return d, "spoken words", err
 	}
 	if f.data == "" && f.task == "causal" {

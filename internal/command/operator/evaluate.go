@@ -42,7 +42,7 @@ that is not the one to report on.`,
 			if err != nil {
 				return err
 			}
-			if ck.Method.Task.TellsTokens() {
+			if ck.Method.Task.PredictsTokens() {
 				columns.Unlabelled = true // labels tell nothing of words
 			}
 			set, err := command.LoadLabelled(args[0], columns)

@@ -156,7 +156,7 @@ func (l *liar) whole(ctx context.Context, s *attack.Session, plan []byte) []int3
 	l.must(s.Say(ctx, sh.Round, attack.Masked, sh.Survivors(all, all)))
 	signature := l.confirmed(ctx, s)
 	l.must(s.Say(ctx, sh.Round, attack.Confirm, sh.Confirmations(signature, all, all, 3)))
-	reveal, err := s.Hear(ctx, attack.Reveal)
+	reveal, err := s.Receive(ctx, attack.Reveal)
 	l.must(err)
 	for _, m := range sh.Peers {
 		m.U3 = all
@@ -185,7 +185,7 @@ func (l *liar) shard(ctx context.Context, s *attack.Session, plan []byte) *attac
 // confirmed hears the victim's signature.
 func (l *liar) confirmed(ctx context.Context, s *attack.Session) []byte {
 	l.t.Helper()
-	b, err := s.Hear(ctx, attack.Confirm)
+	b, err := s.Receive(ctx, attack.Confirm)
 	l.must(err)
 	a, err := attack.DecodeArray(b, 3)
 	l.must(err)
@@ -353,7 +353,7 @@ func TestHostileRoundsOfACoordinator(t *testing.T) {
 	say(sh, attack.Masked, sh.Survivors(all, all))
 	signature := l.confirmed(ctx, s)
 	say(sh, attack.Confirm, sh.Confirmations(signature, all, all, 3))
-	if _, err := s.Hear(ctx, attack.Reveal); err != nil {
+	if _, err := s.Receive(ctx, attack.Reveal); err != nil {
 		t.Fatal(err)
 	}
 	say(sh, attack.Confirm, sh.Confirmations(signature, all, all, 2))
@@ -496,7 +496,7 @@ func TestHostileWordsOfACoordinator(t *testing.T) {
 	s := l.session(ctx, device)
 	l.must(s.Send(ctx, attack.Wait, attack.Array{1, false, evil}))
 	l.must(s.Assign(ctx, l.plan(nil)))
-	if _, err := s.Hear(ctx, attack.Advertise); err != nil {
+	if _, err := s.Receive(ctx, attack.Advertise); err != nil {
 		t.Fatal(err)
 	}
 	l.must(s.Send(ctx, attack.Outcome, attack.Array{l.round, attack.Abandoned, evil, 0}))

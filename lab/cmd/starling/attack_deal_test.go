@@ -98,7 +98,7 @@ func TestHostileLots(t *testing.T) {
 	s := l.session(ctx, device)
 	before := l.dealt(2)
 	l.must(s.Assign(ctx, before))
-	_, err := s.Hear(ctx, attack.Advertise)
+	_, err := s.Receive(ctx, attack.Advertise)
 	l.must(err)
 	declined := func(lie string, code uint64) {
 		t.Helper()
@@ -228,7 +228,7 @@ func TestHostileFewGroups(t *testing.T) {
 	}
 	device.says("groups: the round's devices are dealt into 99 groups")
 	l.must(s.Assign(ctx, l.dealt(100)))
-	if _, err := s.Hear(ctx, attack.Advertise); err != nil {
+	if _, err := s.Receive(ctx, attack.Advertise); err != nil {
 		t.Error(err)
 	}
 }

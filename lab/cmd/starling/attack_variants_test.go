@@ -192,7 +192,7 @@ func (l *liar) garbled(ctx context.Context, s *attack.Session) {
 	l.must(s.Say(ctx, sh.Round, attack.Masked, sh.Survivors(all, all)))
 	signature := l.confirmed(ctx, s)
 	l.must(s.Say(ctx, sh.Round, attack.Confirm, sh.Confirmations(signature, all, all, 3)))
-	reveal, err := s.Hear(ctx, attack.Reveal)
+	reveal, err := s.Receive(ctx, attack.Reveal)
 	l.must(err)
 	a, err := attack.DecodeArray(reveal, 4)
 	l.must(err)

@@ -98,8 +98,8 @@ func TestAuditOfPages(t *testing.T) {
 	for _, r := range who.Sets[0].Rows {
 		areas[r.Attack] = r.Figures.AUC
 	}
-	if !who.Told || who.Suspect || areas["loss"] < 0.7 || areas["AZK"] < 0.7 {
-		t.Errorf("told %v, suspect %v, areas under the curves %v", who.Told, who.Suspect, areas)
+	if !who.Distinguished || who.Suspect || areas["loss"] < 0.7 || areas["AZK"] < 0.7 {
+		t.Errorf("told %v, suspect %v, areas under the curves %v", who.Distinguished, who.Suspect, areas)
 	}
 }
 

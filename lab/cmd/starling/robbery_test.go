@@ -186,7 +186,7 @@ func (r *robbery) rob(ctx context.Context, s *attack.Session) []int32 {
 	r.must(s.Say(ctx, sh.Round, attack.Masked, sh.Survivors(all, all)))
 	signature := r.confirmed(ctx, s)
 	r.must(s.Say(ctx, sh.Round, attack.Confirm, sh.Confirmations(signature, all, all, robberyPeers+1)))
-	reveal, err := s.Hear(ctx, attack.Reveal)
+	reveal, err := s.Receive(ctx, attack.Reveal)
 	r.must(err)
 	for _, m := range sh.Peers {
 		m.U3 = all

@@ -89,7 +89,7 @@ func TestConversationsThatAreNotLearnt(t *testing.T) {
 func TestTalkText(t *testing.T) {
 	base := tiny.Decoder(t, 8, 64)
 	base.Config.Decoder.Chat = model.Chat{Template: marked + "{{ tools | tojson }}{{ strftime_now('%Y') }}{{ bos_token }}", Begin: "<s>"}
-	talk, err := NewTalk(base)
+	talk, err := NewChatTemplate(base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,10 +100,10 @@ func TestTalkText(t *testing.T) {
 	if ids := talk.Tokens("a<|endoftext|>b"); len(ids) != 3 || ids[1] != endOfText {
 		t.Errorf("%v", ids)
 	}
-	if _, err := talk.Text([]byte(`[]`), nil, true, time.Time{}); !errors.Is(err, ErrTalk) {
+	if _, err := talk.Text([]byte(`[]`), nil, true, time.Time{}); !errors.Is(err, ErrConversation) {
 		t.Error(err)
 	}
-	if _, err := talk.Text([]byte(hello), []byte(`[`), true, time.Time{}); !errors.Is(err, ErrTalk) {
+	if _, err := talk.Text([]byte(hello), []byte(`[`), true, time.Time{}); !errors.Is(err, ErrConversation) {
 		t.Error(err)
 	}
 }
