@@ -59,6 +59,7 @@ coordinator/spans:
 coordinator/store: dp log
 dataset: internal/named internal/seeded audio
 dataset/calls: dataset internal/seeded
+dataset/partition: dataset internal/seeded
 dp: internal/uniform
 dp/accounting: dp
 edge: internal/named dataset dp internal/contract internal/durable internal/uniform internal/wire job/training log model model/known
@@ -91,7 +92,7 @@ internal/evaluation: dataset evaluate evaluate/answer internal/command internal/
     coordinator/monitor internal/outcome internal/progress wasm/compiler job
 internal/exposure: internal/named audit/membership audit/memorization dataset evaluate evaluate/answer internal/engine internal/terminal model task
     audit internal/command internal/dossier internal/fleetdata
-internal/fleetdata: internal/named dataset dataset/calls internal/command job model model/base/llama task
+internal/fleetdata: internal/named dataset dataset/partition dataset/calls internal/command job model model/base/llama task
 internal/inspection: internal/named wasm
 internal/jinja:
 internal/l2:
@@ -153,7 +154,7 @@ lab/queue: audio dataset edge coordinator/natsaccess lab/natsserver model quant 
 lab/loadtest: internal/contract internal/wire log quant secagg
 lab/pretraining: dataset internal/seeded job/training model model/nn task tokenizer
 lab/readers:
-lab/sweep: internal/named coordinator dataset dp dp/accounting edge internal/durable internal/nearest internal/strict job model quant simulate task
+lab/sweep: internal/named coordinator dataset dataset/partition dp dp/accounting edge internal/durable internal/nearest internal/strict job model quant simulate task
 lab/voices: audio
 log: internal/cbor vrf
 nf4:

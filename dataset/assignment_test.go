@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -97,34 +96,6 @@ func (r *repeat) Read(p []byte) (int, error) {
 	n := copy(p, r.left)
 	r.left = r.left[n:]
 	return n, nil
-}
-
-// Rare labels go with their examples, whichever set they are in; the others keep theirs.
-func TestCommonLabels(t *testing.T) {
-	labels := []string{"a", "b", "c"}
-	of := func(which ...int) *Set {
-		s := &Set{Labels: labels}
-		for i, l := range which {
-			s.Examples = append(s.Examples, Example{Text: fmt.Sprint(i), Label: l})
-		}
-		return s
-	}
-	sets, dropped, err := Common(3, of(0, 1, 2, 2, 0), of(2, 0, 1))
-	if err != nil || dropped != 1 || !reflect.DeepEqual(sets[0].Labels, []string{"a", "c"}) {
-		t.Fatalf("%v, %d dropped, %v", sets, dropped, err)
-	}
-	if got := sets[0].Examples; len(got) != 4 || got[0].Label != 0 || got[1].Label != 1 || got[1].Text != "2" {
-		t.Errorf("left: %v", got)
-	}
-	if got := sets[1].Examples; len(got) != 2 || got[0].Label != 1 {
-		t.Errorf("left of the other: %v", got)
-	}
-	if _, _, err := Common(4, of(0, 0, 0, 0, 1, 2)); err == nil || !strings.Contains(err.Error(), "1 of 3 labels have 4 examples or more") {
-		t.Errorf("one label is left: %v", err)
-	}
-	if _, _, err := Common(1, &Set{Examples: []Example{{Question: "?"}}}); err == nil {
-		t.Error("questions have no classes")
-	}
 }
 
 func FuzzReadPartition(f *testing.F) {

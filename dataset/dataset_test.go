@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
-	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -144,101 +142,6 @@ func TestRelabel(t *testing.T) {
 	}
 	if _, err := s.Relabel([]string{"a", "b"}); err == nil || !strings.Contains(err.Error(), `f.tsv:4: label "c" is not one of`) {
 		t.Errorf("a label outside the job gave %v", err)
-	}
-}
-
-func labelled100(labels int) *Set {
-	s := &Set{}
-	for l := range labels {
-		s.Labels = append(s.Labels, fmt.Sprint(l))
-		for i := range 100 {
-			s.Examples = append(s.Examples, Example{Text: fmt.Sprint(i), Label: l, User: fmt.Sprint("u", i%17)})
-		}
-	}
-	return s
-}
-
-func TestDirichletIsAPartition(t *testing.T) {
-	s := labelled100(8)
-	for _, alpha := range []float64{0.01, 0.1, 1, 1000} {
-		parts, err := Dirichlet(s, 20, alpha, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, _ := Dirichlet(s, 20, alpha, 3)
-		if !reflect.DeepEqual(parts, again) {
-			t.Errorf("alpha %v: the seed does not decide", alpha)
-		}
-		all := slices.Concat(parts...)
-		slices.Sort(all)
-		if len(all) != len(s.Examples) || len(slices.Compact(all)) != len(s.Examples) {
-			t.Errorf("alpha %v: not every example has exactly one client", alpha)
-		}
-		// The share of a client's commonest label says how skewed clients are.
-		skew, n := 0.0, 0
-		for _, part := range parts {
-			count := make([]int, 8)
-			for _, i := range part {
-				count[s.Examples[i].Label]++
-			}
-			if len(part) > 0 {
-				skew += float64(slices.Max(count)) / float64(len(part))
-				n++
-			}
-		}
-		skew /= float64(n)
-		if alpha == 1000 && skew > 0.25 || alpha == 0.01 && skew < 0.7 {
-			t.Errorf("alpha %v: the commonest label holds %.2f of a client", alpha, skew)
-		}
-	}
-	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		if _, err := Dirichlet(s, 20, bad, 3); err == nil {
-			t.Errorf("alpha %v was accepted", bad)
-		}
-	}
-}
-
-func TestByUserKeepsUsersWhole(t *testing.T) {
-	s := labelled100(4)
-	parts, err := ByUser(s, 5, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	owner := map[string]int{}
-	total := 0
-	for c, part := range parts {
-		total += len(part)
-		for _, i := range part {
-			if other, seen := owner[s.Examples[i].User]; seen && other != c {
-				t.Fatalf("user %s has two clients", s.Examples[i].User)
-			}
-			owner[s.Examples[i].User] = c
-		}
-	}
-	if total != len(s.Examples) || len(owner) != 17 {
-		t.Errorf("%d examples of %d users", total, len(owner))
-	}
-	if _, err := ByUser(&Set{Labels: []string{"a"}, Examples: []Example{{}}}, 2, 1); err == nil {
-		t.Error("an example without a user was accepted")
-	}
-}
-
-func TestSplitIsStratified(t *testing.T) {
-	parts, err := Split(labelled100(3), 9, 0.7, 0.1, 0.2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range []int{70, 10, 20} {
-		count := make([]int, 3)
-		for _, ex := range parts[i].Examples {
-			count[ex.Label]++
-		}
-		if !slices.Equal(count, []int{want, want, want}) {
-			t.Errorf("part %d has %v of each label, want %d", i, count, want)
-		}
-	}
-	if _, err := Split(labelled100(3), 9, 0.7, 0.4); err == nil {
-		t.Error("more than the whole was accepted")
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package dataset reads and generates labelled examples. [Load] reads a file or folder
-// (tab-separated, JSON Lines, CSV, images, recordings) into a [Set]; [Dirichlet] and [ByUser]
-// divide a set among clients; [HoldOut] and [Split] split one. Generators need no file:
+// (tab-separated, JSON Lines, CSV, images, recordings) into a [Set]; package partition divides a set
+// among clients and holds parts of it out. Generators need no file:
 // [Invoices] makes private-looking documents with an 8-class label, and [Documents] questions about
 // pages.
 //

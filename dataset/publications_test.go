@@ -132,35 +132,6 @@ func TestSentiment140(t *testing.T) {
 	}
 }
 
-// The natural split of news: each of its users is one client, with all of its posts.
-func TestNewsByUser(t *testing.T) {
-	s, err := Load(realdata.Path(t, "news20_users/posts.jsonl.gz"))
-	if err != nil || len(s.Examples) != 2492 || len(s.Labels) != 20 {
-		t.Fatalf("%d posts, %v", len(s.Examples), err)
-	}
-	parts, err := ByUser(s, 122, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	classes := 0
-	for _, p := range parts {
-		labels := map[int]bool{}
-		for _, i := range p {
-			labels[s.Examples[i].Label] = true
-			if s.Examples[i].User != s.Examples[p[0]].User {
-				t.Fatal("a client has two users' posts")
-			}
-		}
-		if len(p) < 15 || len(p) > 25 {
-			t.Errorf("a user has %d posts", len(p))
-		}
-		classes += len(labels)
-	}
-	if mean := float64(classes) / 122; math.Abs(mean-1.70) > 0.005 {
-		t.Errorf("%.2f classes of a user, want 1.70", mean)
-	}
-}
-
 // Both files of the scanned digits are images of 8 x 8 under the same ten labels.
 func TestScannedDigits(t *testing.T) {
 	for name, n := range map[string]int{"optdigits/optdigits.tra.gz": 3823, "optdigits/optdigits.tes.gz": 1797} {

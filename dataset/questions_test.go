@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -112,26 +111,6 @@ func TestReadQuestionsRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	if same, err := set.Relabel(nil); err != nil || len(same.Examples) != 1 {
-		t.Error(err)
-	}
-}
-
-// A set without labels is divided as one with a single one.
-func TestQuestionsAreDivided(t *testing.T) {
-	set := &Set{}
-	for i := range 100 {
-		set.Examples = append(set.Examples, Example{Question: fmt.Sprint(i)})
-	}
-	parts, err := Dirichlet(set, 4, 1, 1)
-	n := 0
-	for _, p := range parts {
-		n += len(p)
-	}
-	if err != nil || n != 100 {
-		t.Errorf("%d of 100, %v", n, err)
-	}
-	halves, err := Split(set, 1, 0.5, 0.5)
-	if err != nil || len(halves[0].Examples) != 50 {
 		t.Error(err)
 	}
 }

@@ -26,7 +26,7 @@ type Partition struct {
 }
 
 // NewPartition takes each client's examples as indices into the set, as
-// [dataset.Dirichlet] and [dataset.ByUser] yield them.
+// package partition yields them.
 func NewPartition(set *dataset.Set, parts [][]int) (*Partition, error) {
 	if len(parts) == 0 {
 		return nil, fmt.Errorf("simulate: a partition of no clients")

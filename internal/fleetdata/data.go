@@ -4,6 +4,7 @@ package fleetdata
 
 import (
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/dataset/partition"
 )
 
 // Data is what a fleet on this machine trains on: one part a client, and
@@ -51,7 +52,7 @@ func Invoices(seed uint64, clients int) (*Data, error) {
 
 // deal divides train over a number of clients by its users.
 func (d *Data) deal(train *dataset.Set, clients int, seed uint64) error {
-	parts, err := dataset.ByUser(train, clients, seed)
+	parts, err := partition.ByUser(train, clients, seed)
 	if err != nil {
 		return err
 	}

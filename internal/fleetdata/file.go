@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/dataset/partition"
 	"github.com/starling-fl/starling/internal/command"
 )
 
@@ -60,7 +61,7 @@ func (f File) Load() (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := dataset.FillEmpty(divided); n > 0 {
+	if n := partition.FillEmpty(divided); n > 0 {
 		d.Note("%d devices would have had no example at alpha %v: each was given one", n, f.Alpha)
 	}
 	for _, p := range divided {
@@ -85,7 +86,7 @@ func (d *Data) Note(format string, args ...any) {
 // split holds out validation and test: other users and providers than those
 // trained on, or where these are too few, other ones of the protected kind.
 func (f File) split(all *dataset.Set, d *Data) ([]*dataset.Set, error) {
-	parts, note, err := dataset.HoldOut(all, f.ByGroup, f.Seed, 0.8, 0.1, 0.1)
+	parts, note, err := partition.HoldOut(all, f.ByGroup, f.Seed, 0.8, 0.1, 0.1)
 	if note != "" {
 		d.Note("%s", note)
 	}
@@ -107,7 +108,7 @@ func (f File) divide(train *dataset.Set, d *Data) ([][]int, error) {
 	}
 	users, named := count(func(e dataset.Example) string { return e.User })
 	if named && users >= f.Clients {
-		return dataset.ByUser(train, f.Clients, f.Seed)
+		return partition.ByUser(train, f.Clients, f.Seed)
 	}
 	if groups, grouped := count(dataset.Example.Group); f.ByGroup && grouped {
 		if groups < f.Clients {
@@ -117,11 +118,11 @@ func (f File) divide(train *dataset.Set, d *Data) ([][]int, error) {
 		if named {
 			d.Note("%d users are left to train on, fewer than %d devices: divided by provider instead", users, f.Clients)
 		}
-		return dataset.ByGroup(train, f.Clients, f.Seed)
+		return partition.ByGroup(train, f.Clients, f.Seed)
 	}
 	if named {
 		d.Note("%d users are left to train on, fewer than %d devices: divided by label instead (Dirichlet, alpha %v); "+
 			"--devices %d gives each device users of its own", users, f.Clients, f.Alpha, users)
 	}
-	return dataset.Dirichlet(train, f.Clients, f.Alpha, f.Seed)
+	return partition.Dirichlet(train, f.Clients, f.Alpha, f.Seed)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/dataset/partition"
 	"github.com/starling-fl/starling/simulate"
 )
 
@@ -51,7 +52,7 @@ func (d *Data) Divide(s Settings) (parts [][]int, how string, err error) {
 		how = fmt.Sprintf("%s over %d by partition", d.SHA256, len(parts))
 	case slices.ContainsFunc(d.Train.Examples, func(e dataset.Example) bool { return e.User == "" }):
 		n := min(s.Population, max(1, len(d.Train.Examples)/s.Examples))
-		parts, err = dataset.Dirichlet(d.Train, n, s.Alpha, s.Seed)
+		parts, err = partition.Dirichlet(d.Train, n, s.Alpha, s.Seed)
 		how = fmt.Sprintf("%s over %d by Dirichlet(%v)", d.SHA256, n, s.Alpha)
 	default:
 		users := map[string]bool{}
@@ -59,7 +60,7 @@ func (d *Data) Divide(s Settings) (parts [][]int, how string, err error) {
 			users[e.User] = true
 		}
 		n := min(s.Population, len(users))
-		parts, err = dataset.ByUser(d.Train, n, s.Seed)
+		parts, err = partition.ByUser(d.Train, n, s.Seed)
 		how = fmt.Sprintf("%s over %d by user", d.SHA256, n)
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/dataset/partition"
 )
 
 // Source names the data of a run, which [Lab.Data] yields.
@@ -95,7 +96,7 @@ func (s Source) common(all, test *dataset.Set) (_, _ *dataset.Set, err error) {
 		sets = append(sets, test)
 	}
 	if s.MinPerClass > 0 {
-		if sets, _, err = dataset.Common(s.MinPerClass, sets...); err != nil {
+		if sets, _, err = partition.Common(s.MinPerClass, sets...); err != nil {
 			return nil, nil, badSetting("min_per_class is %d: %s: %w", s.MinPerClass, all.Name, err)
 		}
 	}
@@ -121,12 +122,12 @@ func (s Source) parts(all, test *dataset.Set, given bool) ([]*dataset.Set, error
 	case len(nobodys) > 0 && test != nil:
 		parts = []*dataset.Set{all.Pick(mine), all.Pick(nobodys)}
 	case len(nobodys) > 0:
-		parts, err = dataset.Split(all.Pick(nobodys), s.Seed, 0.5, 0.5)
+		parts, err = partition.Split(all.Pick(nobodys), s.Seed, 0.5, 0.5)
 		parts = append([]*dataset.Set{all.Pick(mine)}, parts...)
 	case test != nil:
-		parts, _, err = dataset.HoldOut(all, false, s.Seed, heldOutOnce...)
+		parts, _, err = partition.HoldOut(all, false, s.Seed, heldOutOnce...)
 	default:
-		parts, _, err = dataset.HoldOut(all, false, s.Seed, heldOut...)
+		parts, _, err = partition.HoldOut(all, false, s.Seed, heldOut...)
 	}
 	if test != nil {
 		parts = append(parts, test)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/dataset/partition"
 	"github.com/starling-fl/starling/internal/cputime"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/lab/bench/central"
@@ -83,7 +84,7 @@ func (f flags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	parts, err := dataset.SplitWhole(set, dataset.OwnerProvider, f.seed, 0.8, 0.1, 0.1)
+	parts, err := partition.SplitWhole(set, partition.OwnerProvider, f.seed, 0.8, 0.1, 0.1)
 	if err != nil {
 		return err
 	}

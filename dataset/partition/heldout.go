@@ -1,9 +1,11 @@
-package dataset
+package partition
 
 import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/starling-fl/starling/dataset"
 )
 
 // HoldOut divides a set at random into parts of the given fractions, which must sum to 1:
@@ -11,9 +13,9 @@ import (
 // and providers, is in one part alone, as far as there are enough of them; byProvider says
 // that of the two it is providers whose privacy counts. note says where that was not to be
 // had, and is empty elsewhere.
-func HoldOut(all *Set, byProvider bool, seed uint64, fractions ...float64) (parts []*Set, note string, err error) {
-	users := slices.ContainsFunc(all.Examples, func(e Example) bool { return e.User != "" })
-	providers := slices.ContainsFunc(all.Examples, func(e Example) bool { return e.Provider != "" })
+func HoldOut(all *dataset.Set, byProvider bool, seed uint64, fractions ...float64) (parts []*dataset.Set, note string, err error) {
+	users := slices.ContainsFunc(all.Examples, func(e dataset.Example) bool { return e.User != "" })
+	providers := slices.ContainsFunc(all.Examples, func(e dataset.Example) bool { return e.Provider != "" })
 	var owners []Owner
 	switch {
 	case users && providers && byProvider:
@@ -46,12 +48,12 @@ func HoldOut(all *Set, byProvider bool, seed uint64, fractions ...float64) (part
 
 // Common leaves out the labels that fewer than least examples of all the sets together
 // have, with their examples, and says how many labels those were. Sets share their labels.
-func Common(least int, sets ...*Set) (out []*Set, dropped int, err error) {
+func Common(least int, sets ...*dataset.Set) (out []*dataset.Set, dropped int, err error) {
 	labels := sets[0].Labels
 	count := make([]int, len(labels))
 	for _, s := range sets {
 		for _, e := range s.Examples {
-			if f := e.Form(); f == FormWords || f == FormLists || len(labels) == 0 {
+			if f := e.Form(); f == dataset.FormWords || f == dataset.FormLists || len(labels) == 0 {
 				return nil, 0, errors.New("its examples have no label each: there are no classes to count")
 			}
 			count[e.Label]++
@@ -67,7 +69,7 @@ func Common(least int, sets ...*Set) (out []*Set, dropped int, err error) {
 		return nil, 0, fmt.Errorf("%d of %d labels have %d examples or more, want at least 2; the most has %d", len(kept), len(labels), least, slices.Max(count))
 	}
 	for _, s := range sets {
-		next := &Set{Name: s.Name, Labels: kept}
+		next := &dataset.Set{Name: s.Name, Labels: kept}
 		for _, e := range s.Examples {
 			if to[e.Label] >= 0 {
 				e.Label = to[e.Label]

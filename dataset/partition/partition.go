@@ -1,4 +1,4 @@
-package dataset
+package partition
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/starling-fl/starling/internal/seeded"
+
+	"github.com/starling-fl/starling/dataset"
 )
 
 // Dirichlet spreads a set over clients so that each label's examples are
@@ -15,12 +17,12 @@ import (
 // indices of each client's examples; every example goes to exactly one
 // client, and a client may be left with none. alpha must be positive and
 // finite, clients at least 1.
-func Dirichlet(s *Set, clients int, alpha float64, seed uint64) ([][]int, error) {
+func Dirichlet(s *dataset.Set, clients int, alpha float64, seed uint64) ([][]int, error) {
 	if clients < 1 {
-		return nil, fmt.Errorf("dataset: clients is %d, want at least 1", clients)
+		return nil, fmt.Errorf("partition: clients is %d, want at least 1", clients)
 	}
 	if !(alpha > 0) || math.IsInf(alpha, 0) {
-		return nil, fmt.Errorf("dataset: Dirichlet alpha is %v, want a positive number", alpha)
+		return nil, fmt.Errorf("partition: Dirichlet alpha is %v, want a positive number", alpha)
 	}
 	rng := seeded.Source(seed, 0xD1)
 	byLabel := make([][]int, max(1, len(s.Labels))) // questions have none
@@ -93,25 +95,25 @@ func logGamma(rng *rand.Rand, shape float64) float64 {
 // ByUser gives each user's examples to one client. Users are dealt out in
 // random order; with more clients than users the rest stay empty. It returns
 // an error if an example has no user.
-func ByUser(s *Set, clients int, seed uint64) ([][]int, error) {
-	return by(s, clients, seed, "user", func(e Example) string { return e.User })
+func ByUser(s *dataset.Set, clients int, seed uint64) ([][]int, error) {
+	return by(s, clients, seed, "user", func(e dataset.Example) string { return e.User })
 }
 
 // ByGroup is ByUser for Example.Group.
-func ByGroup(s *Set, clients int, seed uint64) ([][]int, error) {
-	return by(s, clients, seed, "provider and no user", Example.Group)
+func ByGroup(s *dataset.Set, clients int, seed uint64) ([][]int, error) {
+	return by(s, clients, seed, "provider and no user", dataset.Example.Group)
 }
 
-func by(s *Set, clients int, seed uint64, what string, key func(Example) string) ([][]int, error) {
+func by(s *dataset.Set, clients int, seed uint64, what string, key func(dataset.Example) string) ([][]int, error) {
 	if clients < 1 {
-		return nil, fmt.Errorf("dataset: clients is %d, want at least 1", clients)
+		return nil, fmt.Errorf("partition: clients is %d, want at least 1", clients)
 	}
 	owners := map[string][]int{}
 	var names []string
 	for i, ex := range s.Examples {
 		name := key(ex)
 		if name == "" {
-			return nil, fmt.Errorf("dataset: example %d has no %s, so the set cannot be divided by it", i+1, what)
+			return nil, fmt.Errorf("partition: example %d has no %s, so the set cannot be divided by it", i+1, what)
 		}
 		if owners[name] == nil {
 			names = append(names, name)
@@ -153,16 +155,16 @@ func FillEmpty(parts [][]int) (filled int) {
 // Split divides a set at random into parts of the given fractions, label by
 // label, so that rare labels reach every part. Fractions must be positive and
 // sum to at most 1; what is over is left out.
-func Split(s *Set, seed uint64, fractions ...float64) ([]*Set, error) {
+func Split(s *dataset.Set, seed uint64, fractions ...float64) ([]*dataset.Set, error) {
 	total := 0.0
 	for i, f := range fractions {
 		if !(f > 0) {
-			return nil, fmt.Errorf("dataset: fraction %d is %v, want a positive number", i+1, f)
+			return nil, fmt.Errorf("partition: fraction %d is %v, want a positive number", i+1, f)
 		}
 		total += f
 	}
 	if total > 1+1e-9 {
-		return nil, fmt.Errorf("dataset: fractions sum to %v, the limit is 1", total)
+		return nil, fmt.Errorf("partition: fractions sum to %v, the limit is 1", total)
 	}
 	rng := seeded.Source(seed, 0x51)
 	byLabel := make([][]int, max(1, len(s.Labels))) // questions have none
@@ -180,7 +182,7 @@ func Split(s *Set, seed uint64, fractions ...float64) ([]*Set, error) {
 			from = to
 		}
 	}
-	out := make([]*Set, len(parts))
+	out := make([]*dataset.Set, len(parts))
 	for i, part := range parts {
 		rng.Shuffle(len(part), func(a, b int) { part[a], part[b] = part[b], part[a] })
 		out[i] = s.Pick(part)

@@ -1,18 +1,20 @@
-package dataset
+package partition
 
 import (
 	"errors"
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/starling-fl/starling/dataset"
 )
 
 // Nobody stands in two parts, by whatever ties them, and every example in one.
 func TestSplitWholeKeepsOwnersApart(t *testing.T) {
 	for seed := range uint64(20) {
-		s := &Set{Labels: []string{"x"}}
+		s := &dataset.Set{Labels: []string{"x"}}
 		for i := range 600 {
-			e := Example{Text: fmt.Sprint(i)}
+			e := dataset.Example{Text: fmt.Sprint(i)}
 			switch i % 3 {
 			case 0:
 				e.User = fmt.Sprint("u", i/6)
@@ -23,7 +25,7 @@ func TestSplitWholeKeepsOwnersApart(t *testing.T) {
 			}
 			s.Examples = append(s.Examples, e)
 		}
-		s.Examples = append(s.Examples, Example{Text: "nobody's"})
+		s.Examples = append(s.Examples, dataset.Example{Text: "nobody's"})
 		for _, owner := range []Owner{OwnerBoth, OwnerUser, OwnerProvider, OwnerGroup} {
 			parts, err := SplitWhole(s, owner, seed, 0.8, 0.1, 0.1)
 			if err != nil {

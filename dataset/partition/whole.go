@@ -1,4 +1,4 @@
-package dataset
+package partition
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/starling-fl/starling/internal/seeded"
+
+	"github.com/starling-fl/starling/dataset"
 )
 
 // Owner says whose examples a split keeps together.
@@ -21,7 +23,7 @@ const (
 
 // owners numbers each example's owner, from 0. An example that names none is
 // one of its own.
-func (s *Set) owners(o Owner) (of []int, n int) {
+func owners(s *dataset.Set, o Owner) (of []int, n int) {
 	parent := make([]int, len(s.Examples)) // a forest over examples
 	for i := range parent {
 		parent[i] = i
@@ -70,25 +72,25 @@ func (s *Set) owners(o Owner) (of []int, n int) {
 }
 
 // ErrCoarse is a set with too few owners, or too unequal ones, for SplitWhole.
-var ErrCoarse = errors.New("dataset: too few owners to keep each in one part")
+var ErrCoarse = errors.New("partition: too few owners to keep each in one part")
 
 // SplitWhole divides a set at random into parts of about the given fractions
 // so that no owner's examples are in two parts. Fractions must be positive and
 // sum to 1. Where owners are so large that a part would differ from its
 // fraction by more than 0.2 of the whole, or would be empty, it returns
 // ErrCoarse.
-func SplitWhole(s *Set, owner Owner, seed uint64, fractions ...float64) ([]*Set, error) {
+func SplitWhole(s *dataset.Set, owner Owner, seed uint64, fractions ...float64) ([]*dataset.Set, error) {
 	total := 0.0
 	for i, f := range fractions {
 		if !(f > 0) {
-			return nil, fmt.Errorf("dataset: fraction %d is %v, want a positive number", i+1, f)
+			return nil, fmt.Errorf("partition: fraction %d is %v, want a positive number", i+1, f)
 		}
 		total += f
 	}
 	if total < 1-1e-9 || total > 1+1e-9 {
-		return nil, fmt.Errorf("dataset: fractions sum to %v, want 1", total)
+		return nil, fmt.Errorf("partition: fractions sum to %v, want 1", total)
 	}
-	of, n := s.owners(owner)
+	of, n := owners(s, owner)
 	size := make([]int, n)
 	for _, o := range of {
 		size[o]++
@@ -115,7 +117,7 @@ func SplitWhole(s *Set, owner Owner, seed uint64, fractions ...float64) ([]*Set,
 	for i, o := range of {
 		parts[part[o]] = append(parts[part[o]], i)
 	}
-	out := make([]*Set, len(parts))
+	out := make([]*dataset.Set, len(parts))
 	for p, indices := range parts {
 		share := float64(len(indices)) / float64(len(s.Examples))
 		if d := share - fractions[p]; len(indices) == 0 || d > 0.2 || d < -0.2 {
