@@ -230,7 +230,7 @@ func TestOperatorsEndpoints(t *testing.T) {
 		res.Body.Close()
 	}
 	// Who comes when the job is over is told so.
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := join(ctx, t, token, 1)(); err != nil {
 		t.Errorf("a late device: %v", err)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -128,14 +129,20 @@ func (p *process) await(t *testing.T, pattern string) []string {
 	}
 }
 
+// freePort is an address of this machine that nobody listens on. It lies below the ports that
+// systems give to whoever asks for any, so that nobody else is given it before it is used, or while
+// its server is killed.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))
+		if l, err := net.Listen("tcp", address); err == nil {
+			l.Close()
+			return address
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 // A coordinator killed between rounds goes on with the next one: devices come
