@@ -9,7 +9,7 @@ import { choose, fleet, open, openTab, shot, textOf, until } from "./fleet.mjs";
 const desktop = { width: 1280, height: 900 };
 
 for (const name of names) {
-  test(`${name} shows a job to its operator`, { timeout: 300_000 }, async (t) => {
+  test(`${name} shows a job to its operator`, { timeout: 420_000 }, async (t) => {
     const job = await fleet(t, { rounds: 36 }); // more than end while its running page is examined
     const browser = await open(t, name);
     const { tab, faults } = await openTab(browser, job.dashboard.replace(/#.*/, ""), desktop);
@@ -63,7 +63,7 @@ for (const name of names) {
     });
     await until("the job file", async () => /^name: browser test$/m.test(await textOf(tab, "#job-text")), () => textOf(tab, "#job-failed"));
     assert.match(await textOf(tab, "#job-text"), /shard:[^]*floor: 3/);
-    await until("the end", async () => (await textOf(tab, "#state")) === "finished", () => job.story(tab, "body"), 90_000);
+    await until("the end", async () => (await textOf(tab, "#state")) === "finished", () => job.story(tab, "body"), 200_000);
     assert.equal((await tab.$$("#history-rows tr")).length, 20); // a page of the newest
     await tab.focus("#history-older");
     await tab.keyboard.press("Enter");

@@ -90,6 +90,12 @@ ${extra}`);
       running.push(...edges);
       return edges;
     },
+    /** Has no round drawn after the running one, or has the job go on: what a test looks at meanwhile may take as long as it takes. */
+    async pause(is) {
+      const { origin, hash } = new URL(dashboard);
+      const answer = await fetch(`${origin}/v1/admin/job/${is ? "pause" : "resume"}`, { method: "POST", headers: { Authorization: `Bearer ${hash.slice(1)}` }, body: JSON.stringify({ reason: "" }) });
+      assert.equal(answer.status, 200, await answer.text());
+    },
     /** After server.child has ended: the same coordinator again, at the same address. */
     restart: () => serve(new URL(page).host, new URL(dashboard).host),
     async result() {
