@@ -30,7 +30,7 @@ const saved = (tab, button) => tab.evaluate((id) => new Promise((resolve) => {
 
 for (const name of names) {
   test(`${name} tries what a round takes, shows what a file gave, and forgets it safely`, { timeout: 420_000 }, async (t) => {
-    const job = await fleet(t, { rounds: 4 });
+    const job = await fleet(t, { rounds: 4, floor: 4 }); // no round is made without the browser
     const line = await relay(t, Number(new URL(job.page).port)); // the page outlives its coordinator
     const browser = await open(t, name);
     const { tab, faults } = await openTab(browser, line.url);

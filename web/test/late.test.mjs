@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import * as esbuild from "esbuild";
 import { choose, fleet, open, openTab, textOf, until } from "./fleet.mjs";
 import { protocol, serve } from "./pages.mjs";
 
@@ -267,4 +268,27 @@ test("a join that follows a failure outlives what the failure asked", { timeout:
   await until("it to be kept", async () => (await kept()) === 1);
   await tab.evaluate(() => new Promise((on) => { globalThis.go(); setTimeout(on); }));
   assert.equal(await kept(), 1, "a reload would lose it");
+});
+
+test("a screen that was let go before it was kept on is let go", async () => {
+  const built = await esbuild.build({ entryPoints: ["src/join/conditions.ts"], bundle: true, format: "esm", write: false, absWorkingDir: new URL("..", import.meta.url).pathname });
+  let given, on = 0;
+  const wakeLock = { request: () => new Promise((give) => { given = () => { on++; give({ release: async () => { on--; } }); }; }) };
+  Object.defineProperty(globalThis, "navigator", { value: { wakeLock }, configurable: true });
+  globalThis.document = Object.assign(new EventTarget(), { visibilityState: "visible" });
+  const { Awake } = await import(`data:text/javascript;base64,${Buffer.from(built.outputFiles[0].contents).toString("base64")}`);
+  const settled = () => new Promise((go) => { setTimeout(go); });
+  const awake = new Awake();
+  awake.hold(true);
+  awake.hold(false);
+  given();
+  await settled();
+  assert.equal(on, 0);
+  awake.hold(true);
+  given();
+  await settled();
+  assert.equal(on, 1);
+  awake.hold(false);
+  await settled();
+  assert.equal(on, 0);
 });

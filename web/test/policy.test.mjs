@@ -8,7 +8,7 @@ import { choose, fleet, open, openTab, shot, textOf, until } from "./fleet.mjs";
 import { freePort } from "./proxies.mjs";
 
 test("a job beyond the policy is refused with its reasons, and joined when they are accepted", { timeout: 240_000 }, async (t) => {
-  const job = await fleet(t, { rounds: 12, natives: 3, extra: "wire: {uplink: fixed16}\n", nativeFlags: ["--uplinks", "fixed16"] });
+  const job = await fleet(t, { rounds: 3, natives: 3, floor: 4, extra: "wire: {uplink: fixed16}\n", nativeFlags: ["--uplinks", "fixed16"] });
   const browser = await open(t, "chrome");
   const { tab, faults } = await openTab(browser, job.page);
   await until("the promise", async () => /ε/.test(await textOf(tab, "#given")));

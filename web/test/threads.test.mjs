@@ -6,7 +6,7 @@ import { choose, fleet, open, openTab, textOf, until } from "./fleet.mjs";
 
 for (const name of names) {
   test(`${name} trains on two workers`, { timeout: 300_000 }, async (t) => {
-    const job = await fleet(t);
+    const job = await fleet(t, { floor: 4 }); // no round is made without the browser
     const browser = await open(t, name);
     const { tab, faults } = await openTab(browser, job.page);
     assert.ok(await tab.evaluate(() => crossOriginIsolated), "the page is not isolated");

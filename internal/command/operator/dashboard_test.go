@@ -93,7 +93,7 @@ func TestOpenDashboard(t *testing.T) {
 // fetch asks and yields the status alone: the stream has no end.
 func fetch(t *testing.T, url, token string) int {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -56,6 +56,8 @@ export class Awake {
 
   async #take(): Promise<void> {
     if (document.visibilityState !== "visible" || !navigator.wakeLock) return;
-    this.#lock = await navigator.wakeLock.request("screen").catch(() => undefined); // low battery refuses
+    const lock = await navigator.wakeLock.request("screen").catch(() => undefined); // low battery refuses
+    if (this.#held && this.#lock?.released !== false) this.#lock = lock;
+    else void lock?.release().catch(() => undefined); // it was let go meanwhile, or is kept by another
   }
 }
