@@ -75,8 +75,8 @@ internal/command/device: internal/accounts internal/named dataset edge hub inter
 internal/command/operator: internal/named audit audit/membership coordinator coordinator/bucket coordinator/jobs coordinator/natsaccess
     coordinator/relay coordinator/server coordinator/shelf coordinator/signin coordinator/spans coordinator/store dataset dp dp/accounting edge hub internal/strict
     internal/command internal/dossier internal/durable internal/engine internal/engine/plugins internal/evaluation internal/exposure
-    internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/sim internal/spent internal/terminal
-    internal/wire job model model/known program secagg secagg/strength wasm web task internal/guarantee internal/admin
+    internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/spent internal/terminal internal/wire job model
+    model/known program secagg secagg/strength web task internal/guarantee internal/admin internal/demo internal/sim
 internal/contentcoding:
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model
@@ -84,6 +84,8 @@ evaluate/metric:
 evaluate/answer: dataset model model/nn task tokenizer
 evaluate: dataset evaluate/answer evaluate/metric model model/nn task
 internal/cbor:
+internal/demo: coordinator dataset internal/command internal/engine internal/evaluation internal/fleetdata internal/outcome internal/progress
+    internal/sim job model program task wasm
 internal/dossier: internal/durable internal/terminal
 internal/durable:
 internal/engine: edge internal/command job program wasm wasm/compiler

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/demo"
 	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/internal/sim"
 )
@@ -35,8 +36,8 @@ func TestOpenDashboard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := demoFlags{rounds: 1, clients: 4, epsilon: 2, unit: "device"}
-	job, err := f.job(data)
+	f := demo.Config{Rounds: 1, Clients: 4, Epsilon: 2, Unit: "device"}
+	job, err := f.Job(data)
 	if err != nil {
 		t.Fatal(err)
 	}

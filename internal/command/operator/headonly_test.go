@@ -1,18 +1,23 @@
 package operator
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/starling-fl/starling/internal/demo"
+)
 
 // The recorded figure of the head alone is quoted for the settings that it was
 // measured under, and for no others.
 func TestHeadOnlyIsOfItsSettings(t *testing.T) {
-	run := func(args ...string) *headOnlyRecord {
+	run := func(args ...string) *demo.HeadOnlyRecord {
 		t.Helper()
 		var f demoFlags
 		fl := demoFlagSet(&f)
 		if err := fl.Parse(args); err != nil {
 			t.Fatal(err)
 		}
-		r, err := findHeadOnly(generatedTask("starling-text/1", f.seed), f.settings())
+		r, err := f.HeadOnlyOf(fmt.Sprintf("starling-text/1 seed %d", f.Seed))
 		if err != nil {
 			t.Fatal(err)
 		}

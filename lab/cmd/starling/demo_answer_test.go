@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/command/operator"
+	"github.com/starling-fl/starling/internal/demo"
 	"github.com/starling-fl/starling/internal/outcome"
 	"github.com/starling-fl/starling/model"
 )
@@ -35,7 +35,7 @@ func TestAnswerDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ck.Method.Task != model.TaskAnswer || len(ck.Labels) != 0 || ck.Method.Answer != operator.AnswerTokens || ck.Base.Config.T5.Boxes == 0 {
+	if ck.Method.Task != model.TaskAnswer || len(ck.Labels) != 0 || ck.Method.Answer != demo.AnswerTokens || ck.Base.Config.T5.Boxes == 0 {
 		t.Errorf("%+v", ck.CheckpointInfo)
 	}
 	trained := false

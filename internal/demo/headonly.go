@@ -1,4 +1,4 @@
-package operator
+package demo
 
 import (
 	_ "embed"
@@ -9,12 +9,12 @@ import (
 	"os"
 )
 
-// headOnlyRecord is the accuracy that training the head alone reached on a
+// HeadOnlyRecord is the accuracy that training the head alone reached on a
 // task under the demo's own settings. It takes a run of its own, so the demo
 // quotes a recorded figure and says so.
-type headOnlyRecord struct {
+type HeadOnlyRecord struct {
 	Task     string  `json:"task"`     // generatedTask, or the hash of a file
-	Settings string  `json:"settings"` // demoFlags.settings
+	Settings string  `json:"settings"` // Config.settings
 	Accuracy float64 `json:"accuracy"`
 	MacroF1  float64 `json:"macro_f1"`
 }
@@ -30,17 +30,17 @@ func generatedTask(version string, seed uint64) string {
 // fileTask names a file, or a folder of images, by the hash of what it holds.
 func fileTask(sha256 string) string { return "sha256 " + sha256 }
 
-func headOnlyRecords(data []byte) ([]headOnlyRecord, error) {
-	var all []headOnlyRecord
+func headOnlyRecords(data []byte) ([]HeadOnlyRecord, error) {
+	var all []HeadOnlyRecord
 	if err := json.Unmarshal(data, &all); err != nil {
 		return nil, fmt.Errorf("head-only records: %w", err)
 	}
 	return all, nil
 }
 
-// findHeadOnly returns the figure recorded for a task under exactly these
-// settings, nil if there is none.
-func findHeadOnly(task, settings string) (*headOnlyRecord, error) {
+// HeadOnlyOf returns the figure recorded for a task under exactly these settings, nil if there is none.
+func (f Config) HeadOnlyOf(task string) (*HeadOnlyRecord, error) {
+	settings := f.settings()
 	all, err := headOnlyRecords(headOnlyJSON)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func findHeadOnly(task, settings string) (*headOnlyRecord, error) {
 
 // recordHeadOnly puts a figure into the file of records that the next build
 // embeds.
-func recordHeadOnly(path string, r headOnlyRecord) error {
+func recordHeadOnly(path string, r HeadOnlyRecord) error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		data, err = []byte("[]"), nil

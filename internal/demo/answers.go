@@ -1,8 +1,9 @@
-package operator
+package demo
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"time"
 
@@ -22,26 +23,26 @@ const (
 	AnswerTokens   = 16
 )
 
-// runAnswerDemo is runDemo for task answer.
-func runAnswerDemo(ctx context.Context, a *command.App, f demoFlags) error {
-	if f.data != "" || f.headOnly || f.record != "" || f.start != "" || f.everyRank {
-		return command.Usagef("--task answer makes its own documents, and has no head: --data, --start, --head-only, --record and --test-every-rank are not for it")
+// runAnswers is Run for task answer.
+func (f Config) runAnswers(ctx context.Context, told io.Writer) (evaluation.Printer, error) {
+	if f.Data != "" || f.HeadOnly || f.Record != "" || f.Start != "" || f.EveryRank {
+		return nil, command.Usagef("--task answer makes its own documents, and has no head: --data, --start, --head-only, --record and --test-every-rank are not for it")
 	}
-	b, err := command.LoadDocumentBase(f.base)
+	b, err := command.LoadDocumentBase(f.Base)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !b.Config.Generates() {
-		return command.Usagef("--base %s is a %s: --task answer needs a base that writes text, a t5", f.base, b.Config.ModelType)
+		return nil, command.Usagef("--base %s is a %s: --task answer needs a base that writes text, a t5", f.Base, b.Config.ModelType)
 	}
 	_, looks := b.Config.T5.Page()
-	data, err := fleetdata.Questions(f.seed, f.clients, looks)
+	data, err := fleetdata.Questions(f.Seed, f.Clients, looks)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	j, err := f.job(data)
+	j, err := f.Job(data)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	j.Task, j.Labels = model.TaskAnswer.String(), nil
 	j.Adapter.Sequence, j.Adapter.Answer = documentTokens, AnswerTokens
@@ -49,35 +50,35 @@ func runAnswerDemo(ctx context.Context, a *command.App, f demoFlags) error {
 	j = j.ForBase(b.Config)
 	layout, err := outcome.Layout(j, b)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	splits, err := evaluation.NewQuestions(b, layout, documentTokens, data.Validation, data.Test)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	dir := filepath.Join(f.out, began.Format("20060102-150405"))
+	dir := filepath.Join(f.Out, began.Format("20060102-150405"))
 	if err := command.EnsureDir(dir); err != nil {
-		return err
+		return nil, err
 	}
-	view := progress.NewView(a.Stderr, j, splits.Note())
-	cfg := f.fleet(a, coordinator.Config{Job: j, Dir: dir, Base: b, Progress: view.Show}, data)
+	view := progress.NewView(told, j, splits.Note())
+	cfg := f.fleet(told, coordinator.Config{Job: j, Dir: dir, Base: b, Progress: view.Show}, data)
 	splits.Choose(&cfg.Coordinator)
 	before, err := splits.Test.Score(ctx, model.NewAdapter(layout, 0), 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	fmt.Fprintf(a.Stderr, "before: exact match %.1f %%, ANLS %.1f on senders that nobody has seen\n", 100*before.ExactMatch, 100*before.ANLS)
+	fmt.Fprintf(told, "before: exact match %.1f %%, ANLS %.1f on senders that nobody has seen\n", 100*before.ExactMatch, 100*before.ANLS)
 	result, err := sim.Run(ctx, cfg)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r := outcome.Report{Task: data.Name, Devices: len(data.Clients)}
 	r.Settle(j, result.Result)
 	r.CountTraffic(result.Traffic)
 	out, err := splits.After(ctx, r, before, result.Result)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out.Seconds = time.Since(began).Seconds()
-	return a.Emit(out, out.Print)
+	return out, nil
 }
