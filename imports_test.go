@@ -67,16 +67,17 @@ edge: internal/named dataset dp internal/contract internal/durable internal/unif
 internal/accounts: dataset edge internal/durable internal/named internal/command internal/terminal
 internal/admin: coordinator/server coordinator/store internal/command internal/named job
 internal/attack:
-internal/bench: dataset edge internal/accounts internal/command job job/training leak model program task trainer wasm
+internal/bases: hub internal/named job model model/base model/known
+internal/bench: dataset edge internal/accounts internal/command job job/training leak model program task trainer wasm internal/bases
 internal/cputime:
-internal/command: internal/named dataset edge hub internal/nearest internal/terminal internal/strict job model model/base model/known internal/wire
+internal/command: internal/named dataset edge internal/nearest internal/terminal internal/strict job model model/known internal/wire internal/bases
 internal/command/device: internal/accounts internal/named dataset edge hub internal/command internal/engine internal/generation internal/predict
-    internal/strict internal/terminal internal/wire job leak model program task wasm internal/bench internal/participation
+    internal/strict internal/terminal internal/wire job leak model program task wasm internal/bench internal/participation internal/bases
 internal/command/operator: internal/named audit audit/membership coordinator coordinator/bucket coordinator/jobs coordinator/natsaccess
-    coordinator/relay coordinator/server coordinator/shelf coordinator/signin coordinator/spans coordinator/store dataset dp dp/accounting edge hub internal/strict
-    internal/command internal/dossier internal/durable internal/engine internal/engine/plugins internal/evaluation internal/exposure
+    coordinator/relay coordinator/server coordinator/shelf coordinator/signin coordinator/spans coordinator/store dataset dp dp/accounting edge hub
+    internal/strict internal/command internal/dossier internal/durable internal/engine internal/engine/plugins internal/evaluation internal/exposure
     internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/spent internal/terminal internal/wire job model
-    model/known program secagg secagg/strength web task internal/guarantee internal/admin internal/demo internal/sim
+    model/known program secagg secagg/strength web task internal/guarantee internal/admin internal/demo internal/sim internal/bases
 internal/contentcoding:
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model
@@ -85,7 +86,7 @@ evaluate/answer: dataset model model/nn task tokenizer
 evaluate: dataset evaluate/answer evaluate/metric model model/nn task
 internal/cbor:
 internal/demo: coordinator dataset internal/command internal/engine internal/evaluation internal/fleetdata internal/outcome internal/progress
-    internal/sim job model program task wasm
+    internal/sim job model program task wasm internal/bases
 internal/dossier: internal/durable internal/terminal
 internal/durable:
 internal/engine: edge internal/command job program wasm wasm/compiler
@@ -94,7 +95,7 @@ internal/evaluation: dataset evaluate evaluate/answer internal/command internal/
     coordinator/monitor internal/outcome internal/progress wasm/compiler job
 internal/exposure: internal/named audit/membership audit/memorization dataset evaluate evaluate/answer internal/engine internal/terminal model task
     audit internal/command internal/dossier internal/fleetdata
-internal/fleetdata: internal/named dataset dataset/partition dataset/calls internal/command job model model/base/llama task
+internal/fleetdata: internal/named dataset dataset/partition dataset/calls internal/command job model model/base/llama task internal/bases
 internal/inspection: internal/named wasm
 internal/jinja:
 internal/l2:
@@ -143,10 +144,10 @@ lab/federation: internal/named dataset
 lab/gateways: coordinator/natsaccess coordinator/relay coordinator/store lab/natsserver
 lab/cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins lab/internal/commands lab/internal/plots lab/natsserver
 lab/image/...: lab/image
-lab/internal/commands: internal/named audit/membership dataset dataset/calls dp dp/accounting edge evaluate internal/command internal/durable internal/engine
-    internal/engine/plugins internal/exposure internal/fleetdata internal/progress internal/strict internal/terminal internal/wire
-    job lab/bandwidth lab/federation lab/internal/paintings lab/pretraining lab/report lab/sweep lab/voices model quant simulate lab/loadtest lab/queue task
-    tokenizer tokenizer/unigram wasm
+lab/internal/commands: internal/named audit/membership dataset dataset/calls dp dp/accounting edge evaluate internal/command internal/durable
+    internal/engine internal/engine/plugins internal/exposure internal/fleetdata internal/progress internal/strict internal/terminal internal/wire job
+    lab/bandwidth lab/federation lab/internal/paintings lab/pretraining lab/report lab/sweep lab/voices model quant simulate lab/loadtest lab/queue
+    task tokenizer tokenizer/unigram wasm internal/bases
 lab/internal/paintings: dataset internal/seeded
 lab/internal/resident:
 lab/internal/plots: audit internal/palette lab/canvas internal/guarantee

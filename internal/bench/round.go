@@ -9,6 +9,7 @@ import (
 
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/accounts"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -34,7 +35,7 @@ func (f *Config) fromFile(_ context.Context, told io.Writer) (*Round, error) {
 	if f.Base != "" {
 		j.Base = f.Base
 	}
-	base, err := command.LoadJobBase(j)
+	base, err := bases.ForJob(j)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func (f *Config) fromCoordinator(ctx context.Context, _ io.Writer) (*Round, erro
 		return nil, err
 	}
 	if f.Base != "" {
-		if cfg.Base, _, err = command.OpenNamed(f.Base); err != nil {
+		if cfg.Base, _, err = bases.OpenNamed(f.Base); err != nil {
 			return nil, err
 		}
 	}

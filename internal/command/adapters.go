@@ -1,16 +1,14 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/named"
-	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -19,9 +17,9 @@ func ReadReleased(dir string) (*model.Checkpoint, error) {
 	if dir == "" {
 		return nil, Usagef("--checkpoint is missing: the folder of a released adapter")
 	}
-	if !isCheckpoint(dir) {
+	if !bases.IsCheckpoint(dir) {
 		// What demo and serve are given, and print first, is the folder above it.
-		if within := filepath.Join(dir, "checkpoint"); isCheckpoint(within) {
+		if within := filepath.Join(dir, "checkpoint"); bases.IsCheckpoint(within) {
 			return nil, named.Errorf("checkpoint %s: no %s in it; there is one in %s", dir, model.CheckpointFile, within)
 		}
 		return nil, named.Errorf("checkpoint %s: no %s in it: starling demo, serve and simulate write such a folder, and "+
@@ -29,12 +27,6 @@ func ReadReleased(dir string) (*model.Checkpoint, error) {
 	}
 	ck, err := model.ReadCheckpoint(dir)
 	return ck, named.Wrap(err)
-}
-
-// isCheckpoint reports whether a folder holds a released adapter.
-func isCheckpoint(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, model.CheckpointFile))
-	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // ChooseRank reads a rank: "best" is what validation chose, or the largest.
@@ -50,42 +42,6 @@ func ChooseRank(ck *model.Checkpoint, text string) (int, error) {
 		return 0, Usagef("--rank is %q, want best or 0 (the head alone) to %d", text, ck.Method.RMax)
 	}
 	return b, nil
-}
-
-// LoadStart reads the adapter that a job begins with; nil if it names none.
-func LoadStart(j job.Job, b *model.Base) (*model.Adapter, error) {
-	dir := j.Adapter.Start
-	if dir == "" {
-		return nil, nil
-	}
-	if isCheckpoint(dir) {
-		ck, err := model.ReadCheckpoint(dir)
-		if err != nil {
-			return nil, fmt.Errorf("adapter.start: %w", err) // it names the folder
-		}
-		return ck.Adapter, sameBase(ck.Base, b)
-	}
-	a, err := model.LoadPEFT(os.DirFS(dir), b, j.Method().Task, len(j.Labels), nil)
-	if err != nil {
-		return nil, fmt.Errorf("adapter.start: %s: %w", dir, err)
-	}
-	return a, nil
-}
-
-// sameBase refuses an adapter that was trained on other weights.
-func sameBase(of, now *model.Base) error {
-	x, err := of.SHA256()
-	if err != nil {
-		return err
-	}
-	y, err := now.SHA256()
-	if err != nil {
-		return err
-	}
-	if x != y {
-		return fmt.Errorf("adapter.start: it was trained on the base %x, the job has %x", x, y)
-	}
-	return nil
 }
 
 // SayTask says which task a job has that names none, where the base decides it.

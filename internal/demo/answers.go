@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/evaluation"
 	"github.com/starling-fl/starling/internal/fleetdata"
@@ -28,7 +29,7 @@ func (f Config) runAnswers(ctx context.Context, told io.Writer) (evaluation.Prin
 	if f.Data != "" || f.HeadOnly || f.Record != "" || f.Start != "" || f.EveryRank {
 		return nil, command.Usagef("--task answer makes its own documents, and has no head: --data, --start, --head-only, --record and --test-every-rank are not for it")
 	}
-	b, err := command.LoadDocumentBase(f.Base)
+	b, err := bases.ForDocuments(f.Base)
 	if err != nil {
 		return nil, err
 	}

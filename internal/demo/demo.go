@@ -13,6 +13,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/evaluation"
@@ -217,7 +218,7 @@ func (f Config) Run(ctx context.Context, told io.Writer) (evaluation.Printer, er
 	if err != nil {
 		return nil, err
 	}
-	adapter, err := command.LoadStart(job, b)
+	adapter, err := bases.LoadStart(job, b)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package fleetdata
 
 import (
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -38,7 +39,7 @@ func (d *Data) ChooseBase(j *job.Job, want string, seed uint64) (*model.Base, er
 	if held == model.TaskCausal {
 		return d.writingBase(j)
 	}
-	b, err := command.LoadBase(j.Base)
+	b, err := bases.Load(j.Base)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func (d *Data) writingBase(j *job.Job) (*model.Base, error) {
 		j.Training.Steps = 8
 		return llama.Commands()
 	}
-	b, err := command.LoadBase(j.Base)
+	b, err := bases.Load(j.Base)
 	if err == nil && !b.Config.Causal() {
 		err = command.Usagef("--base %s is a %s: --task causal needs a base that writes on what it reads, as a llama does", j.Base, b.Config.ModelType)
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 )
@@ -86,7 +86,7 @@ func trainTranscripts(j *job.Job, d *Data, seed uint64) (*model.Base, error) {
 	}
 	frames := func(c model.Config) int { return c.Speech.Frames(int(most*float64(c.Speech.Rate))) + 1 }
 	if j.Base != "" {
-		b, err := command.LoadBase(j.Base)
+		b, err := bases.Load(j.Base)
 		if err == nil && b.Config.Hears() {
 			j.Adapter.Sequence = frames(b.Config)
 		}

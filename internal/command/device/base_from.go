@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/hub"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/model"
 )
@@ -38,7 +39,7 @@ func baseFrom(from string, said io.Writer) (func(context.Context, edge.Published
 	client.Progress = command.FetchProgress(said)
 	return func(ctx context.Context, p edge.Published) (*model.Base, error) {
 		if p.Revision == "" && strings.HasPrefix(p.Name, "starling/") {
-			b, _, err := command.OpenNamed(p.Name)
+			b, _, err := bases.OpenNamed(p.Name)
 			return b, err
 		}
 		if p.Revision != "" {

@@ -15,6 +15,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/accounts"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/participation"
@@ -158,7 +159,7 @@ func runJoin(ctx context.Context, a *command.App, wheres []string, f joinFlags) 
 	}
 	var own *model.Base
 	if f.base != "" {
-		if own, _, err = command.OpenNamed(f.base); err != nil {
+		if own, _, err = bases.OpenNamed(f.base); err != nil {
 			return err
 		}
 	}

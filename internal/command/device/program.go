@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/program"
@@ -74,7 +75,7 @@ func verifyPrograms(ctx context.Context, a *command.App, file string, work float
 	if err != nil {
 		return err
 	}
-	b, err := command.LoadJobBase(j)
+	b, err := bases.ForJob(j)
 	if err != nil {
 		return err
 	}

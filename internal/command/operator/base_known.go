@@ -2,7 +2,6 @@ package operator
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/mod/sumdb/note"
 
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/durable"
 	"github.com/starling-fl/starling/internal/named"
@@ -92,7 +92,7 @@ Embedded bases are starling/default and starling/documents.`,
 			var lines []baseLine
 			var missing []string
 			for _, name := range args {
-				forms, err := formsOf(name)
+				forms, err := bases.Forms(name)
 				if err != nil {
 					return err
 				}
@@ -121,30 +121,6 @@ Embedded bases are starling/default and starling/documents.`,
 	return cmd
 }
 
-// formsOf are a base as it is stored and, where that is another, as 4-bit codes.
-func formsOf(name string) (forms []known.Base, err error) {
-	b, revision, err := command.OpenNamed(name)
-	if err != nil {
-		return nil, err
-	}
-	stored := known.Base{Name: name, Revision: revision, Format: known.FormatStored, Tokenizer: sha256.Sum256(b.Tokenizer)}
-	if stored.SHA256, err = b.SHA256(); err != nil {
-		return nil, err
-	}
-	forms = append(forms, stored)
-	if b.Packed() {
-		return forms, nil
-	}
-	packed, err := b.Pack()
-	if err != nil {
-		return nil, err
-	}
-	coded := stored
-	coded.Format = known.FormatNF4
-	coded.SHA256, err = packed.SHA256()
-	return append(forms, coded), err
-}
-
 func newBaseSignCmd(a *command.App) *cobra.Command {
 	var key, name, revision string
 	cmd := &cobra.Command{
@@ -162,7 +138,7 @@ printed of it.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			var l known.List
 			for _, from := range args {
-				forms, err := formsOf(from)
+				forms, err := bases.Forms(from)
 				if err != nil {
 					return err
 				}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/demo"
 	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/internal/sim"
@@ -41,7 +41,7 @@ func TestOpenDashboard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := command.LoadBase("")
+	b, err := bases.Load("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/audit"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/terminal"
@@ -110,7 +111,7 @@ func (f auditFlags) config(given func(string) bool) (audit.Config, error) {
 	if f.base != "" {
 		cfg.Job.Base = f.base
 	}
-	cfg.Base, err = command.LoadJobBase(cfg.Job)
+	cfg.Base, err = bases.ForJob(cfg.Job)
 	return cfg, err
 }
 

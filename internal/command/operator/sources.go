@@ -6,6 +6,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/bucket"
 	"github.com/starling-fl/starling/coordinator/shelf"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -26,15 +27,15 @@ func (f serveFlags) shelf(log *slog.Logger) (*shelf.Shelf, error) {
 // sources are bases and starts as a job names them: embedded, in a folder, or published.
 type sources struct{}
 
-func (sources) Base(j job.Job) (*model.Base, error) { return command.LoadJobBase(j) }
+func (sources) Base(j job.Job) (*model.Base, error) { return bases.ForJob(j) }
 
 func (sources) Fill(cfg *coordinator.Config) (err error) {
-	if cfg.Base, err = command.LoadJobBase(cfg.Job); err != nil {
+	if cfg.Base, err = bases.ForJob(cfg.Job); err != nil {
 		return err
 	}
-	if cfg.Start, err = command.LoadStart(cfg.Job.ForBase(cfg.Base.Config), cfg.Base); err != nil {
+	if cfg.Start, err = bases.LoadStart(cfg.Job.ForBase(cfg.Base.Config), cfg.Base); err != nil {
 		return err
 	}
-	cfg.BaseName, cfg.BaseRevision, err = command.PublishedBase(cfg.Job)
+	cfg.BaseName, cfg.BaseRevision, err = bases.Published(cfg.Job)
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command/operator"
 	"github.com/starling-fl/starling/model"
 )
@@ -61,7 +61,7 @@ func TestBaseFetch(t *testing.T) {
 	t.Setenv("HF_TOKEN", "")
 	t.Setenv("HF_HUB_OFFLINE", "")
 	t.Setenv("HF_HUB_CACHE", t.TempDir())
-	if _, err := command.LoadBase("org/small"); err == nil || !strings.Contains(err.Error(), "starling base fetch org/small") {
+	if _, err := bases.Load("org/small"); err == nil || !strings.Contains(err.Error(), "starling base fetch org/small") {
 		t.Errorf("before it is fetched: %v", err)
 	}
 	out, said, code := runBase("fetch", "org/small", "--json")
@@ -76,7 +76,7 @@ func TestBaseFetch(t *testing.T) {
 		t.Errorf("no progress: %q", said)
 	}
 	hub.Close()
-	got, err := command.LoadBase("org/small")
+	got, err := bases.Load("org/small")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/outcome"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -62,7 +62,7 @@ func spend(t *testing.T, path, dir string) {
 	}
 	j, err := job.Load(path)
 	ok(err)
-	b, err := command.LoadJobBase(j)
+	b, err := bases.ForJob(j)
 	ok(err)
 	c, err := coordinator.New(coordinator.Config{Job: j, Dir: dir, Base: b, Hosts: []string{}})
 	ok(err)

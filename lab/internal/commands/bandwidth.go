@@ -16,6 +16,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/dp/accounting"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/lab/bandwidth"
@@ -276,7 +277,7 @@ func (f *bandwidthFlags) subject(ctx context.Context, a *command.App, at bandwid
 		s, err := bandwidth.StandIn(at, f.Cohort)
 		return s, "drawn at random: one shared direction with 0.6 of the norm, scales that differ between rows", err
 	}
-	b, err := command.LoadBase(f.base)
+	b, err := bases.Load(f.base)
 	if err != nil {
 		return nil, "", err
 	}

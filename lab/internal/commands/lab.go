@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/fleetdata"
@@ -23,7 +24,7 @@ import (
 // openLab makes what the simulations of a command share, over the base of that path or
 // name; close ends it.
 func openLab(a *command.App, path string, workers int, f engine.Flags, columns dataset.Columns) (lab *sweep.Lab, close func() error, err error) {
-	base, err := command.LoadBase(path)
+	base, err := bases.Load(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -34,7 +35,7 @@ func openLab(a *command.App, path string, workers int, f engine.Flags, columns d
 	data := labData{columns: columns}
 	trainer := e.Trainer(workers)
 	return &sweep.Lab{
-		Base: base, Workers: workers, Engine: e.Name, Trainer: trainer, Compile: e.Compile, Version: a.Version, Start: command.LoadStart,
+		Base: base, Workers: workers, Engine: e.Name, Trainer: trainer, Compile: e.Compile, Version: a.Version, Start: bases.LoadStart,
 		Data: data.get,
 		Evaluators: func(b *model.Base, l *model.Layout, sequence int, sets ...*dataset.Set) ([]sweep.Evaluator, error) {
 			out := make([]sweep.Evaluator, len(sets))

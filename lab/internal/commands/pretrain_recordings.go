@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/lab/pretraining"
@@ -73,7 +74,7 @@ func makeHeardBase(ctx context.Context, s heardSpec, progress pretraining.Progre
 	}
 	s.Source += " " + voices.Version
 	if s.from != "" {
-		from, err := command.LoadBase(s.from)
+		from, err := bases.Load(s.from)
 		if err != nil {
 			return nil, err
 		}
