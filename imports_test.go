@@ -93,7 +93,7 @@ internal/engine: edge internal/command job program wasm wasm/compiler
 internal/engine/plugins: edge internal/engine model/nn/hosted program xla
 internal/evaluation: dataset evaluate evaluate/answer internal/command internal/engine internal/predict internal/terminal model task coordinator
     coordinator/monitor internal/outcome internal/progress wasm/compiler job
-internal/exposure: internal/named audit/membership audit/memorization dataset evaluate evaluate/answer internal/engine internal/terminal model task
+internal/exposure: internal/named audit/membership audit/memorization dataset evaluate evaluate/answer internal/engine internal/terminal model
     audit internal/command internal/dossier internal/fleetdata
 internal/fleetdata: internal/named dataset dataset/partition dataset/calls internal/command job model model/base/llama task internal/bases
 internal/inspection: internal/named wasm

@@ -61,9 +61,9 @@ func (c *Completions) Score(ctx context.Context, adapter []float32, rank int, ea
 		if err != nil {
 			return s, fmt.Errorf("evaluate at rank %d: %w", rank, err)
 		}
-		s.ExactMatch += task.ExactText(said, e.Completion) / n
-		s.RougeL += task.RougeL(said, e.Completion) / n
-		s.SameJSON += task.SameJSON(said, e.Completion) / n
+		s.ExactMatch += ExactText(said, e.Completion) / n
+		s.RougeL += RougeL(said, e.Completion) / n
+		s.SameJSON += SameJSON(said, e.Completion) / n
 		if each != nil {
 			each(i + 1)
 		}

@@ -173,7 +173,7 @@ func (x *Examiner) answers(ctx context.Context, slice []float32, rank int, examp
 	}
 	out := make([]Examined, len(examples))
 	for i, r := range replies {
-		out[i] = Examined{Right: task.ExactMatch(r.Text, examples[i].Answers), Similarity: task.ANLS(r.Text, examples[i].Answers),
+		out[i] = Examined{Right: ExactMatch(r.Text, examples[i].Answers), Similarity: ANLS(r.Text, examples[i].Answers),
 			Loss: losses[i], Confidence: r.Probability, Answer: strings.TrimSpace(r.Text)}
 		if len(examples[i].Answers) == 0 && r.Text == "" { // which is right if there is none
 			out[i].Right, out[i].Similarity = 1, 1

@@ -161,9 +161,9 @@ func (a *Questions) Judge(replies []answer.Reply) AnswerScore {
 func ScoreReplies(replies []answer.Reply, truths [][]string) (s AnswerScore) {
 	n := float64(len(replies))
 	for i, r := range replies {
-		s.ExactMatch += task.ExactMatch(r.Text, truths[i]) / n
-		s.TokenF1 += task.TokenF1(r.Text, truths[i]) / n
-		s.ANLS += task.ANLS(r.Text, truths[i]) / n
+		s.ExactMatch += ExactMatch(r.Text, truths[i]) / n
+		s.TokenF1 += TokenF1(r.Text, truths[i]) / n
+		s.ANLS += ANLS(r.Text, truths[i]) / n
 		s.Confidence += r.Probability / n
 	}
 	return s

@@ -15,7 +15,6 @@ import (
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
 )
 
 // Subject is the model that is attacked, and what it began as.
@@ -175,7 +174,7 @@ func (s *Subject) lookUnasked(ctx context.Context, p *People, l *Observations) e
 	}
 	alike := slices.Repeat([]float64{math.NaN()}, len(documents))
 	for k, i := range at {
-		alike[i] = task.ANLS(second[k].Text, []string{first[i].Text})
+		alike[i] = evaluate.ANLS(second[k].Text, []string{first[i].Text})
 	}
 	for i, d := range of {
 		l.DeltaMemory[i] = alike[d]

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/internal/cputime"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/lab/bench/central"
@@ -223,8 +224,8 @@ func score(ctx context.Context, base *model.Base, t task.Task, adapter *model.Ad
 	}
 	for i, a := range answers {
 		said := tok.Decode(a.Tokens)
-		s.exact += task.ExactMatch(said, examples[i].Answers) / float64(len(examples))
-		s.anls += task.ANLS(said, examples[i].Answers) / float64(len(examples))
+		s.exact += evaluate.ExactMatch(said, examples[i].Answers) / float64(len(examples))
+		s.anls += evaluate.ANLS(said, examples[i].Answers) / float64(len(examples))
 	}
 	return s, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dataset/partition"
+	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/internal/cputime"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/lab/bench/central"
@@ -158,10 +159,10 @@ func score(ctx context.Context, base *model.Base, t *task.Span, adapter *model.A
 	}
 	fields, counts := map[string]float64{}, map[string]float64{}
 	for i, e := range examples {
-		a := task.ANLS(said[i], e.Answers)
+		a := evaluate.ANLS(said[i], e.Answers)
 		s.anls += a / float64(len(examples))
-		s.exact += task.ExactMatch(said[i], e.Answers) / float64(len(examples))
-		s.f1 += task.TokenF1(said[i], e.Answers) / float64(len(examples))
+		s.exact += evaluate.ExactMatch(said[i], e.Answers) / float64(len(examples))
+		s.f1 += evaluate.TokenF1(said[i], e.Answers) / float64(len(examples))
 		fields[e.Question] += a
 		counts[e.Question]++
 	}

@@ -1,4 +1,4 @@
-package task
+package evaluate
 
 import (
 	"encoding/json"
