@@ -49,7 +49,7 @@ coordinator/jobs: coordinator coordinator/monitor coordinator/store dp dp/accoun
 coordinator/monitor: coordinator/round coordinator/store dp dp/accounting evaluate/metric model
 coordinator/optimizer: job
 coordinator/natsaccess:
-coordinator/relay: coordinator/natsaccess secagg
+coordinator/relay: coordinator/natsaccess secagg internal/durable internal/strict
 coordinator/round:
 coordinator/server: coordinator coordinator/internal/... coordinator/jobs coordinator/monitor coordinator/signin coordinator/store dp evaluate/metric
     internal/contentcoding internal/durable internal/qrcode internal/strict internal/wire log model

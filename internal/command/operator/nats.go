@@ -1,16 +1,9 @@
 package operator
 
 import (
-	"crypto/rand"
-	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
-	"net"
 	"net/netip"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -19,8 +12,6 @@ import (
 	"github.com/starling-fl/starling/coordinator/relay"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/durable"
-	"github.com/starling-fl/starling/internal/strict"
 )
 
 // throughGateways says that devices come over NATS.
@@ -87,7 +78,11 @@ func (f serveFlags) reach(log *slog.Logger) (nc *nats.Conn, end func(), err erro
 func (f serveFlags) listenGateways(nc *nats.Conn, cert *server.Certificate, owns func() bool, log *slog.Logger) (*server.Endpoint, error) {
 	end := func() {}
 	if nc == nil {
-		to, err := f.embedNATS(log)
+		own, err := server.Pinned(f.dir)
+		if err != nil {
+			return nil, err
+		}
+		to, err := relay.Embedded{Start: f.startNATS, Dir: f.dir, Listen: f.natsListen, Gateways: f.gateways, TLS: own.TLS(), Pin: own.Pin(), Log: log}.Open()
 		if err != nil {
 			return nil, err
 		}
@@ -115,99 +110,4 @@ func (c closing) Close() error {
 	err := c.Listener.Close()
 	c.also()
 	return err
-}
-
-// embedNATS starts a NATS server here, and writes what each gateway needs to reach it.
-func (f serveFlags) embedNATS(log *slog.Logger) (to relay.Access, err error) {
-	cert, err := server.Pinned(f.dir)
-	if err != nil {
-		return to, err
-	}
-	owner := relay.OwnerUser(rand.Text())
-	known := []natsaccess.User{owner}
-	for _, name := range f.gateways {
-		password, err := f.passwordOf(name)
-		if err != nil {
-			return to, err
-		}
-		user, err := relay.GatewayUser(name, password)
-		if err != nil {
-			return to, err
-		}
-		known = append(known, user)
-	}
-	s, err := f.startNATS(natsaccess.Serving{Listen: f.natsListen, TLS: cert.TLS(), Users: known, MaxPayload: relay.MostMessage, Log: log})
-	if err != nil {
-		return to, fmt.Errorf("--nats-listen %s: %w", f.natsListen, err)
-	}
-	for _, u := range known[1:] {
-		if err := f.writeGateway(u, s.Addr().String(), cert.Pin()); err != nil {
-			s.Close()
-			return to, err
-		}
-	}
-	log.Info("gateways are let in", "address", s.Addr(), "gateways", f.gateways)
-	to.URL = (&url.URL{Scheme: "nats", User: url.UserPassword(owner.Name, owner.Password), Host: "within"}).String()
-	to.Within = s
-	return to, nil
-}
-
-// gatewaySettings are a gateway's, as its --config.
-type gatewaySettings struct {
-	Name string `yaml:"name"`
-	NATS string `yaml:"nats"`
-	Pin  string `yaml:"nats-pin"`
-}
-
-func (f serveFlags) gatewayFile(name string) string {
-	return filepath.Join(f.dir, "gateways", name+".yaml")
-}
-
-// passwordOf is a gateway's password of the start before, or a new one.
-func (f serveFlags) passwordOf(name string) (string, error) {
-	path := f.gatewayFile(name)
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return rand.Text(), nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("gateway %s: %w", name, err)
-	}
-	defer file.Close()
-	var was gatewaySettings
-	if err := strict.Read(file, &was); err != nil {
-		return "", fmt.Errorf("%s: %s; without the file the gateway gets a new password", path, strict.Explain(err, true))
-	}
-	if u, err := url.Parse(was.NATS); err == nil {
-		if password, _ := u.User.Password(); len(password) >= leastPassword {
-			return password, nil
-		}
-	}
-	return "", fmt.Errorf("%s: nats is no address with a password of %d letters at least; without the file the gateway gets a new one", path, leastPassword)
-}
-
-// leastPassword is of one that a person chose, in letters: ours are 26.
-const leastPassword = 16
-
-// writeGateway keeps what a gateway needs to get in.
-func (f serveFlags) writeGateway(u natsaccess.User, at string, pin []byte) error {
-	host, port, err := net.SplitHostPort(at)
-	if err != nil {
-		return err
-	}
-	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() { // each of this machine's: its name is a better guess than any
-		if name, err := os.Hostname(); err == nil {
-			host = name
-		}
-	}
-	path := f.gatewayFile(u.Name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("gateway %s: %w", u.Name, err)
-	}
-	to := url.URL{Scheme: "tls", User: url.UserPassword(u.Name, u.Password), Host: net.JoinHostPort(host, port)}
-	text := fmt.Sprintf("name: %q\nnats: %q\nnats-pin: \"%x\"\n", u.Name, to.String(), pin)
-	if err := durable.Replace(path, []byte(text), 0o600); err != nil {
-		return fmt.Errorf("gateway %s: %w", u.Name, err)
-	}
-	return nil
 }
