@@ -62,6 +62,11 @@ func TestChainShowsEveryChange(t *testing.T) {
 			}
 			return e
 		},
+		"numbered with a gap": func(e []Entry) []Entry {
+			e[5].Seq = 6
+			e[5].Hash, _ = nextHash(e[4].Hash, 6, e[5].Event)
+			return e
+		},
 		"first removed": func(e []Entry) []Entry { return e[1:] },
 		"repeated":      func(e []Entry) []Entry { return append(e, e[5]) },
 		"invalid event": func(e []Entry) []Entry { e[4].Event.SamplingRate = 2; return e },
