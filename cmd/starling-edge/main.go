@@ -14,13 +14,13 @@ import (
 	"github.com/starling-fl/starling/internal/engine"
 )
 
-// version is set by the linker (make edge); a plain go build leaves "devel".
+// version is set by the linker (make edge); of a plain go build it is the commit: see command.VersionOf.
 var version = "devel"
 
 func main() { command.Main(newRootCmd) }
 
 func newRootCmd(a *command.App) *cobra.Command {
-	a.Version = version
+	a.Version = command.VersionOf(version)
 	root := &cobra.Command{
 		Use:   "starling-edge",
 		Short: "Take part in federated fine-tuning; your data stays on this machine",

@@ -13,13 +13,13 @@ import (
 	"github.com/starling-fl/starling/internal/engine/plugins"
 )
 
-// version is set by the linker; a plain go build leaves "devel".
+// version is set by the linker; of a plain go build it is the commit: see command.VersionOf.
 var version = "devel"
 
 func main() { command.Main(newRootCmd) }
 
 func newRootCmd(a *command.App) *cobra.Command {
-	a.Version = version
+	a.Version = command.VersionOf(version)
 	root := &cobra.Command{
 		Use:   "starling",
 		Short: "Federated fine-tuning across laptops and browsers, with privacy you can check",

@@ -33,6 +33,35 @@ func newVersion(a *App) *cobra.Command {
 	}
 }
 
+// unlinked is the version of a binary whose linker was told none.
+const unlinked = "devel"
+
+// VersionOf is the version that the linker was told; if it was told none ("devel"), the commit that the build
+// says it was of, with -dirty where files had changed since, as make has it; else "devel".
+func VersionOf(linked string) string {
+	info, ok := debug.ReadBuildInfo()
+	if linked != unlinked || !ok {
+		return linked
+	}
+	return versionOf(info.Settings)
+}
+
+func versionOf(settings []debug.BuildSetting) string {
+	commit, dirty := "", ""
+	for _, s := range settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "-dirty"
+		}
+	}
+	if commit == "" {
+		return unlinked
+	}
+	return commit[:min(8, len(commit))] + dirty
+}
+
 // Commit is what this binary was built of; "" if the build did not say.
 func Commit() string {
 	if info, ok := debug.ReadBuildInfo(); ok {

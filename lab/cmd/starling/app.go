@@ -15,7 +15,7 @@ import (
 	"github.com/starling-fl/starling/lab/natsserver"
 )
 
-// version is set by the linker (make build); a plain go build leaves "devel".
+// version is set by the linker (make build); of a plain go build it is the commit: see command.VersionOf.
 var version = "devel"
 
 // run executes the command line and returns the exit code.
@@ -24,7 +24,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func newRootCmd(a *command.App) *cobra.Command {
-	a.Version = version
+	a.Version = command.VersionOf(version)
 	root := &cobra.Command{
 		Use:   "starling",
 		Short: "Federated fine-tuning across laptops and browsers, with privacy you can check",
