@@ -57,6 +57,7 @@ type Composition struct {
 	Sampled     bool    // some coin is below 1
 	Seen        bool    // some coin below 1 is seen
 	ZeroOut     bool    // absent is to be there and send zeros: some coin may be shown, devices add noise themselves, or cohorts are of a fixed size
+	Simulated   bool    // the members are those of the simulated population
 	Adjacency   string  // what two adjacent worlds differ in
 }
 
@@ -72,7 +73,7 @@ type View struct {
 // about another unit of privacy than those before it, ErrUnnoised for one without noise, and
 // ErrNoBound where the view needs devices' own noise and an event has none.
 func Compose(events []Event, of View) (Composition, error) {
-	var c Composition
+	c := Composition{Simulated: of.Simulated}
 	for i, e := range events {
 		if err := e.Check(); err != nil {
 			return c, fmt.Errorf("dp: event %d of %d: %w", i, len(events), err)
@@ -173,6 +174,7 @@ func (c Composition) RDP(delta float64) (g Guarantee, inner float64, err error) 
 		Accountant: RDP,
 		Sampling:   SamplingNone,
 		Rounds:     c.Rounds,
+		Simulated:  c.Simulated,
 	}
 	if c.ZeroOut {
 		g.Adjacency = ZeroOut(c.Adjacency)

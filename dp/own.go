@@ -7,7 +7,7 @@ import (
 	"math/big"
 )
 
-// ErrNoBound is returned by UntrustedEpsilon if devices added no noise of their own: then nothing
+// ErrNoBound is what Compose, and with it accounting.UntrustedEpsilon, returns if devices added no noise of their own: then nothing
 // holds without trust in the coordinator.
 var ErrNoBound = errors.New("devices added no noise of their own: no epsilon holds without trust in the coordinator")
 

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -220,5 +221,24 @@ func TestPrivacyNone(t *testing.T) {
 	}
 	if _, err := Parse(strings.NewReader(head + "privacy:\n  epsilon: 3\n  clip_nrom: 1\n")); err == nil || !strings.Contains(err.Error(), "clip_nrom") || !strings.Contains(err.Error(), "[5:3]") {
 		t.Errorf("an unknown key: %v", err)
+	}
+}
+
+// What scores a job is looked for beside its file, and is no part of what devices are told and the store holds a job to.
+func TestValidationFile(t *testing.T) {
+	dir := t.TempDir()
+	for given, want := range map[string]string{"reviews.jsonl": filepath.Join(dir, "reviews.jsonl"), "/srv/reviews.jsonl": "/srv/reviews.jsonl"} {
+		path := filepath.Join(dir, "job.yaml")
+		if err := os.WriteFile(path, []byte("name: t\nlabels: [a, b]\nvalidation_file: "+given), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		j, err := Load(path)
+		if err != nil || j.ValidationFile != want {
+			t.Errorf("%s: %q, want %q, %v", given, j.ValidationFile, want, err)
+		}
+		told, err := json.Marshal(j)
+		if err != nil || strings.Contains(string(told), "reviews") {
+			t.Errorf("told: %s, %v", told, err)
+		}
 	}
 }

@@ -55,7 +55,6 @@ func account(events []dp.Event, delta float64, acct dp.Accountant, want query) (
 // bound bounds epsilon of a composition.
 func bound(c dp.Composition, delta float64, acct dp.Accountant, want query) (dp.Guarantee, error) {
 	g, inner, err := c.RDP(delta)
-	g.Simulated = want.Simulated
 	if err != nil {
 		return dp.Guarantee{}, err
 	}

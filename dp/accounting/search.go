@@ -214,7 +214,6 @@ func (s Search) Guarantee(b Budget, events []dp.Event, simulated bool) (dp.Guara
 		return dp.Guarantee{}, err
 	}
 	g, _, err := c.RDP(left)
-	g.Simulated = simulated
 	if err != nil || len(c.Parts) == 0 {
 		return g, err
 	}

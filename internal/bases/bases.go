@@ -1,5 +1,5 @@
 // Package bases finds the models that jobs and commands name: embedded ones, folders, and models in the local Hugging Face
-// cache.
+// cache, and the adapters that jobs start from.
 package bases
 
 import (

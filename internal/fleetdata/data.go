@@ -11,7 +11,7 @@ import (
 // two public parts that no client holds.
 type Data struct {
 	Name       string
-	SHA256     string // of what was read (dataHash); "" for generated data
+	SHA256     string // of what was read (Hash); "" for generated data
 	Labels     []string
 	Clients    []*dataset.Set
 	Validation *dataset.Set // chooses the rank, drives live progress

@@ -34,7 +34,7 @@ func (f File) Load() (*Data, error) {
 	if len(all.Labels) < 2 && !written {
 		return nil, fmt.Errorf("%s: every example has the label %q: want at least 2 labels", f.Path, all.Labels[0])
 	}
-	// The columns are among what else a figure depends on (demoFlags.settings).
+	// The columns are among what else a figure depends on (internal/demo's settings).
 	hash, err := Hash(f.Path, dataset.Columns{}, all)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,8 @@ import (
 )
 
 // publicFolder is where a server of several jobs has the files that measure them: an operator who
-// submits a job from elsewhere has no other file of the server read.
+// submits a job from elsewhere has it measured on no other file. Its base and adapter.start are
+// folders of the server's wherever they lie, but must be a model's and an adapter's.
 const publicFolder = "public"
 
 // publicFile is where in a server's folder a job's validation_file lies.
