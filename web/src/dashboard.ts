@@ -4,7 +4,7 @@ import type { About, Check, Forecast, Occurrence, Overview, RoundRecord, Status 
 import { Access } from "./dashboard/access.js";
 import { readyToAsk } from "./dashboard/ask.js";
 import { paintConcerns } from "./dashboard/attention.js";
-import { caller } from "./dashboard/call.js";
+import { caller, Denied } from "./dashboard/call.js";
 import { foldCards, gist } from "./dashboard/cards.js";
 import { CohortMap } from "./dashboard/cohort.js";
 import { Comparison } from "./dashboard/compare.js";
@@ -26,6 +26,7 @@ import { bytes, count, duration } from "./format.js";
 import { keepToken, takeToken } from "./token.js";
 
 const checkEvery = 15_000; // ms
+const introduceAgain = 3000; // ms after a failure
 const foretellAfter = 1500; // ms after a round: they may follow one another fast
 
 /** Lets the page draw and answer between two pieces of its beginning, which together are longer than a task may be. */
@@ -184,9 +185,11 @@ async function foretell(): Promise<void> {
   if (!progress?.private || n === foretold) return;
   foretold = n;
   try {
-    forecast = ((await (await call("forecast.json")).json()) as Forecast | null) ?? undefined;
+    const said = ((await (await call("forecast.json")).json()) as Forecast | null) ?? undefined;
+    if (foretold !== n) return; // a later one is asked for
+    forecast = said;
   } catch {
-    foretold = -1; // with the next round again
+    if (foretold === n) foretold = -1; // with the next round again
     return;
   }
   repaint();
@@ -220,14 +223,22 @@ async function configuration(): Promise<void> {
 
 // ---- begin
 
-/** Says as whom one sees this, and leaves out what is not for the role. */
-async function introduce(): Promise<void> {
-  const { name, role } = (await (await call("who.json")).json()) as { name: string; role: string };
-  const acts = role !== "viewer";
-  say("who", `for ${name}, ${role}`);
-  show("access-section", acts);
-  fleet.judges = steering.steers = acts;
-  await Promise.all([access.load(), steering.load()]);
+/** Says as whom one sees this, and leaves out what is not for the role: asked until it is known. */
+async function introduce(over: AbortSignal): Promise<void> {
+  while (!over.aborted) {
+    try {
+      const { name, role } = (await (await call("who.json")).json()) as { name: string; role: string };
+      if (over.aborted) return; // it was of another token
+      const acts = role !== "viewer";
+      say("who", `for ${name}, ${role}`);
+      show("access-section", acts);
+      fleet.judges = steering.steers = acts;
+      return void await Promise.all([access.load(), steering.load()]);
+    } catch (error) {
+      if (error instanceof Denied) return; // the stream tells of the token
+      await new Promise((on) => { setTimeout(on, introduceAgain); });
+    }
+  }
 }
 
 async function begin(): Promise<void> {
@@ -239,7 +250,9 @@ async function begin(): Promise<void> {
   foretold = -1;
   say("who", "");
   if (!token) return link("denied");
-  introduce().catch(() => undefined); // who is refused hears so of each act, and the stream tells of the token
+  fleet.judges = steering.steers = false;
+  show("access-section", false);
+  void introduce(stop.signal);
   void fetch("v1/job").then(async (r) => {
     if (r.ok) about = (await r.json()) as About;
     if (progress) paintGuarantees(progress, about);

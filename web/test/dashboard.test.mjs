@@ -151,7 +151,7 @@ test("an operator pauses the job, invites, and shows the run to somebody, from t
   const csv = await until("the last round's accuracy", async () => {
     const lines = (await (await asked("rounds.csv")).text()).trim().split("\n").map((l) => l.split(","));
     const [released, drawn] = ["released", "accuracy_drawn"].map((name) => lines[0].indexOf(name));
-    return lines.findLast((l) => l[released] === "true")[drawn] !== "" && lines;
+    return !["", undefined].includes(lines.findLast((l) => l[released] === "true")?.[drawn]) && lines;
   });
   const columnOf = (lines, name) => lines.map((l) => l[csv[0].indexOf(name)]);
   const column = (name) => columnOf(csv.slice(1), name);

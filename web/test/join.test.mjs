@@ -10,7 +10,7 @@ import { choose, fleet, open, openTab, shot, textOf, until } from "./fleet.mjs";
 import { relay } from "./relay.mjs";
 
 /** Whether the device is there and no round has it. */
-const waits = async (tab) => /^Waiting for the next round/.test(await textOf(tab, "#state"));
+const waits = async (tab) => /^(Waiting for the next round|Round \d+ is made|The round )/.test(await textOf(tab, "#state"));
 
 for (const name of names) {
   test(`${name} and native edges fine-tune one model`, { timeout: 300_000 }, async (t) => {
@@ -117,8 +117,8 @@ for (const name of names) {
     await tab.click("#join");
     const trains = async (page) => /Training|Sending|Waiting for the other|Agreeing/.test(await textOf(page, "#state"));
     await until("a round", () => trains(tab), () => job.story(tab));
-    await tab.reload();
     await job.pause(true); // the others would end the job before the second tab is closed
+    await tab.reload();
     await until("the join to go on", async () => /Training|Waiting|Agreeing|Round|Sending/.test(await textOf(tab, "#state")), () => job.story(tab, "body"));
     assert.ok(await tab.$eval("#choosing", (e) => e.hidden), "it asks for data again");
     // A second tab waits for the first instead of cutting it off.
@@ -161,8 +161,8 @@ for (const name of names) {
     job.joinNatives();
     await tab.click("#join");
     await until("training", async () => /Training|Agreeing|Sending/.test(await textOf(tab, "#state")), () => job.story(tab));
-    line.cut();
     await job.pause(true); // the others would end the job while it is away
+    line.cut();
     // It is red, and in words for people: looked at in one moment, since the next is another try.
     const [offline, red, dot] = await until("the loss to be told", () => tab.evaluate(() => {
       const [state, connection, point] = ["state", "connection", "dot"].map((id) => document.getElementById(id));
@@ -192,8 +192,8 @@ test("a tab that is closed in mid-round costs its round one device, and comes ba
   job.joinNatives();
   await first.tab.click("#join");
   await until("training", async () => /Training|Agreeing/.test(await textOf(first.tab, "#state")), () => job.story(first.tab));
-  await first.tab.close();
   await job.pause(true); // the others would end the job while no tab is open
+  await first.tab.close();
   const second = await openTab(browser, job.page);
   await until("it to go on", async () => !(await second.tab.$eval("#joining", (e) => e.hidden)), () => job.story(second.tab, "body"));
   await until("the fleet", () => waits(second.tab), () => job.story(second.tab));

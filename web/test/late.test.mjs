@@ -151,7 +151,7 @@ test("an older list of invitations does not come over a newer one", { timeout: 1
   const late = tab.waitForResponse((r) => r.url().endsWith("/invitations.json"));
   first.letGo();
   await (await late).text();
-  await tab.evaluate(() => new Promise((on) => { setTimeout(on); })); // what follows the answer has followed
+  await tab.evaluate(() => new Promise((on) => { setTimeout(on, 300); })); // what follows the answer has followed
   assert.deepEqual(await rows(), ["2", "1"]);
 });
 
@@ -266,7 +266,7 @@ test("a join that follows a failure outlives what the failure asked", { timeout:
     };
   }));
   await until("it to be kept", async () => (await kept()) === 1);
-  await tab.evaluate(() => new Promise((on) => { globalThis.go(); setTimeout(on); }));
+  await tab.evaluate(() => new Promise((on) => { globalThis.go(); setTimeout(on, 300); }));
   assert.equal(await kept(), 1, "a reload would lose it");
 });
 

@@ -18,7 +18,7 @@ export class Steering {
   }
 
   async load(): Promise<void> {
-    try { this.#took((await (await this.#call("paused.json")).json()) as Paused); } catch { /* the stream tells of a coordinator that is gone */ }
+    this.#took((await (await this.#call("paused.json")).json()) as Paused);
   }
 
   /** Says whether the job is over. */
@@ -47,7 +47,7 @@ export class Steering {
       say("steer-said", this.#paused ? "No round is drawn after this one." : "It goes on within ten seconds.");
     } catch (error) {
       say("steer-said", `Not done: ${message(error)}.`);
-      await this.load();
+      await this.load().catch(() => undefined); // the stream tells of a coordinator that is gone
     }
   }
 }

@@ -25,6 +25,7 @@ let file: File | undefined;
 let items: Labelled[] = []; // pictures or recordings, of several picks
 let clips: Labelled[] = []; // that were recorded here
 let folder = ""; // that they lie in
+let emptied = 0; // how often the items were given up: what was read for those before is of no use
 let turn = 0; // a choice that another one has followed has no say any more
 
 export function offerData(surroundings: Surroundings): void {
@@ -91,6 +92,7 @@ async function picked(files: File[]): Promise<void> {
   // One table of pixels is a file, too.
   if (sort && (files.length > 1 || files.some(sort.is) || sort.kind === "recordings")) return pickedItems(sort, files, about);
   items = [];
+  emptied++;
   await look(first, async (table, still) => {
     file = table;
     say("data-state", t("data.reading", { file: table.name }));
@@ -113,9 +115,10 @@ async function whole(table: File): Promise<Uint8Array> {
 
 /** Adds to those that were picked before: files of one class are picked at a time. */
 async function pickedItems(sort: Sort, files: File[], about: About): Promise<void> {
+  const mine = emptied;
   await look(files, async () => {
     const found = await labelled(sort, files, about.labels, (text) => say("data-state", text));
-    if (!found) return undefined;
+    if (!found || mine !== emptied) return undefined;
     if (!found.items.length) throw new Sorry(t(`data.no.${sort.kind}`));
     if (found.others) say("left-out", t(`data.left.out.${sort.kind}`, { n: found.others }));
     items = [...items, ...found.items];
@@ -220,6 +223,7 @@ function shown({ text, picture, sound, label }: Row): Node | string {
 
 function forget(): void {
   items = [];
+  emptied++;
   clips = [];
   folder = "";
   forgetClips();
@@ -246,6 +250,7 @@ async function sampled(): Promise<void> {
     }
   } else if (kind) {
     items = [];
+    emptied++;
     clips = [];
     folder = "";
     forgetClips();
