@@ -244,7 +244,7 @@ function paint(p: Participation): void {
   const code = codeText(p);
   if (p.standing === "failed" && coded !== p) {
     coded = p;
-    void later().then(() => { if (coded === p) paint(p); }, () => undefined);
+    void later().then(() => { if (part === p) paint(p); }, () => undefined); // not over what was joined since
   }
   say("reason", listed([...(code ? [code, " "] : []), ...(why ? [t("program.says", { words: brief(why, 600) })] : [])]));
   const away = offline(p);
