@@ -58,7 +58,7 @@ func (l *Learning) observe(version int, accuracy float64) string {
 	if patience := max(leastSeen, l.rounds/4); version-l.at >= patience && l.best > l.saidStall+deviation {
 		l.saidStall = l.best
 		return fmt.Sprintf("no rise in the last %d rounds (best %.1f %%, after round %d): more rounds cost budget and may bring nothing. "+
-			"A lower training.learning_rate, more training.steps or a larger cohort may", version-l.at, 100*l.best, l.at)
+			"Try a lower training.learning_rate, more training.steps or a larger cohort", version-l.at, 100*l.best, l.at)
 	}
 	return ""
 }
