@@ -64,20 +64,21 @@ dp: internal/uniform
 dp/accounting: dp
 edge: internal/named dataset dp internal/contract internal/durable internal/uniform internal/wire job/training log model model/known
     nf4 quant secagg task trainer wasm
-internal/accounts: dataset edge internal/durable internal/named internal/command internal/terminal
-internal/admin: coordinator/server coordinator/store internal/command internal/named job
+internal/accounts: dataset edge internal/durable internal/named internal/terminal internal/usage
+internal/admin: coordinator/server coordinator/store internal/named job internal/usage
 internal/attack:
-internal/bases: hub internal/named job model model/base model/known
-internal/bench: dataset edge internal/accounts internal/command job job/training leak model program task trainer wasm internal/bases
+internal/bases: hub internal/named job model model/base model/known internal/usage
+internal/bench: dataset edge internal/accounts job job/training leak model program task trainer wasm internal/bases internal/usage
 internal/cputime:
-internal/command: internal/named dataset edge internal/nearest internal/terminal internal/strict job model model/known internal/wire internal/bases
+internal/command: internal/named dataset edge internal/nearest internal/terminal internal/strict job model model/known internal/usage
 internal/command/device: internal/accounts internal/named dataset edge hub internal/command internal/engine internal/generation internal/predict
     internal/strict internal/terminal internal/wire job leak model program task wasm internal/bench internal/participation internal/bases
+    internal/usage
 internal/command/operator: internal/named audit audit/membership coordinator coordinator/bucket coordinator/jobs coordinator/natsaccess
     coordinator/relay coordinator/server coordinator/shelf coordinator/signin coordinator/spans coordinator/store dataset dp dp/accounting edge hub
     internal/strict internal/command internal/dossier internal/durable internal/engine internal/engine/plugins internal/evaluation internal/exposure
     internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/spent internal/terminal internal/wire job model
-    model/known program secagg secagg/strength web task internal/guarantee internal/admin internal/demo internal/sim internal/bases
+    model/known program secagg secagg/strength web task internal/guarantee internal/admin internal/demo internal/sim internal/bases internal/usage
 internal/contentcoding:
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model
@@ -85,17 +86,17 @@ evaluate/metric:
 evaluate/answer: dataset model model/nn task tokenizer
 evaluate: dataset evaluate/answer evaluate/metric model model/nn task
 internal/cbor:
-internal/demo: coordinator dataset internal/command internal/engine internal/evaluation internal/fleetdata internal/outcome internal/progress
-    internal/sim job model program task wasm internal/bases
+internal/demo: coordinator dataset internal/engine internal/evaluation internal/fleetdata internal/outcome internal/progress internal/sim job model
+    program task wasm internal/bases internal/named internal/usage
 internal/dossier: internal/durable internal/terminal
 internal/durable:
-internal/engine: edge internal/command job program wasm wasm/compiler
+internal/engine: edge job program wasm wasm/compiler internal/usage
 internal/engine/plugins: edge internal/engine model/nn/hosted program xla
-internal/evaluation: dataset evaluate evaluate/answer internal/command internal/engine internal/predict internal/terminal model task coordinator
-    coordinator/monitor internal/outcome internal/progress wasm/compiler job
-internal/exposure: internal/named audit/membership audit/memorization dataset evaluate evaluate/answer internal/engine internal/terminal model
-    audit internal/command internal/dossier internal/fleetdata
-internal/fleetdata: internal/named dataset dataset/partition dataset/calls internal/command job model model/base/llama task internal/bases
+internal/evaluation: dataset evaluate evaluate/answer internal/engine internal/predict internal/terminal model task coordinator coordinator/monitor
+    internal/outcome internal/progress wasm/compiler job
+internal/exposure: internal/named audit/membership audit/memorization dataset evaluate evaluate/answer internal/engine internal/terminal model audit
+    internal/dossier internal/fleetdata internal/bases internal/usage
+internal/fleetdata: internal/named dataset dataset/partition dataset/calls job model model/base/llama task internal/bases internal/usage
 internal/inspection: internal/named wasm
 internal/jinja:
 internal/l2:
@@ -103,16 +104,16 @@ internal/mutant:
 internal/outcome: coordinator/monitor dp evaluate internal/sim internal/terminal job model
 internal/palette:
 internal/pipes:
-internal/predict: audio dataset evaluate/answer internal/command internal/engine internal/named internal/terminal model model/nn task tokenizer
+internal/predict: audio dataset evaluate/answer internal/engine internal/named internal/terminal model model/nn task tokenizer internal/usage
 internal/generation: model model/nn task
-internal/guarantee: dp dp/accounting internal/command internal/terminal job
+internal/guarantee: dp dp/accounting internal/terminal job internal/usage
 internal/progress: coordinator/monitor evaluate/metric internal/terminal job
 internal/qrcode:
 internal/seeded:
-internal/spent: coordinator/store dp dp/accounting internal/command
+internal/spent: coordinator/store dp dp/accounting internal/usage
 internal/named:
 internal/nearest:
-internal/participation: dataset edge internal/accounts internal/bench internal/command internal/terminal leak model model/known
+internal/participation: dataset edge internal/accounts internal/bench internal/terminal leak model model/known
 internal/strict: internal/nearest
 internal/postgrestest:
 internal/realdata:
@@ -122,6 +123,7 @@ internal/tiny: model tokenizer
 internal/terminal:
 internal/untrained: model
 internal/uniform:
+internal/usage:
 internal/watchdog: internal/cputime
 internal/wire: internal/cbor job/training
 model: internal/durable nf4
@@ -147,7 +149,7 @@ lab/image/...: lab/image
 lab/internal/commands: internal/named audit/membership dataset dataset/calls dp dp/accounting edge evaluate internal/command internal/durable
     internal/engine internal/engine/plugins internal/exposure internal/fleetdata internal/progress internal/strict internal/terminal internal/wire job
     lab/bandwidth lab/federation lab/internal/paintings lab/pretraining lab/report lab/sweep lab/voices model quant simulate lab/loadtest lab/queue
-    task tokenizer tokenizer/unigram wasm internal/bases
+    task tokenizer tokenizer/unigram wasm internal/bases internal/usage
 lab/internal/paintings: dataset internal/seeded
 lab/internal/resident:
 lab/internal/plots: audit internal/palette lab/canvas internal/guarantee

@@ -144,12 +144,16 @@ func orElse[T comparable](v *T, otherwise T) {
 // Protocol differs from its coordinator's was built from other sources.
 func Protocol() string { return wire.Protocol() }
 
-// AddressToken makes the join token of a coordinator that asks for no enrolment secret from its
-// address alone: http://host:port or https://host:port, with or without a path.
-func AddressToken(address string) (string, error) {
-	t := wire.Token{URL: address}
-	if err := t.Validate(); err != nil {
-		return "", err
+// JoinToken returns the join token that where is: a token as 'starling serve' prints it, or the address of a
+// coordinator that asks for no enrolment secret, http://host:port or https://host:port, with or without a path.
+func JoinToken(where string) (string, error) {
+	if strings.HasPrefix(where, "http://") || strings.HasPrefix(where, "https://") {
+		t := wire.Token{URL: strings.TrimRight(where, "/")}
+		return t.String(), t.Validate()
+	}
+	t, err := wire.ParseToken(where)
+	if err != nil {
+		return "", fmt.Errorf("%w; want the token that 'starling serve' prints, or an http(s) URL", err)
 	}
 	return t.String(), nil
 }

@@ -194,7 +194,7 @@ func token(given, address string) (string, error) {
 	}
 	// A proxy may serve it below a path; the WebSocket's address was once asked for.
 	below := strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/v1/join")
-	return edge.AddressToken(scheme + "://" + u.Host + below)
+	return edge.JoinToken(scheme + "://" + u.Host + below)
 }
 
 // promise runs work in a goroutine of its own: the browser's event loop must

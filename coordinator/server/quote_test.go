@@ -34,7 +34,7 @@ func TestAQuoteBeforeJoining(t *testing.T) {
 			t.Errorf("%v, before %v", programs, before)
 		}
 	}
-	token, err := edge.AddressToken(devices.URL)
+	token, err := edge.JoinToken(devices.URL)
 	ok(t, err)
 	q, err := edge.AskQuote(t.Context(), edge.Config{Token: token}, 1, 20*time.Millisecond)
 	ok(t, err)

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // jobGiven is what a data set has given to one job, with what that may have cost.
@@ -67,7 +67,7 @@ func (r Report) Export(path string, account *edge.Account) error {
 		}
 		b = buffer.Bytes()
 	default:
-		return command.Usagef("--export is %s, want a file that ends in .json or .csv", path)
+		return usage.Errorf("--export is %s, want a file that ends in .json or .csv", path)
 	}
 	return durable.Replace(path, b, 0o600)
 }

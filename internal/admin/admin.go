@@ -7,8 +7,8 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/named"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // Fleet is what an operator does to a fleet: with the coordinator's folder, or over its
@@ -51,11 +51,11 @@ type Where struct {
 func (w Where) Open() (Fleet, error) {
 	switch {
 	case (w.Dir == "") == (w.Server == ""):
-		return nil, command.Usagef("give --dir, the folder that serve was started with, or --server, its admin address")
+		return nil, usage.Errorf("give --dir, the folder that serve was started with, or --server, its admin address")
 	case w.Server != "" && w.TokenFile == "":
-		return nil, command.Usagef("--server needs --token-file: a file that holds an operator's token (starling operator add)")
+		return nil, usage.Errorf("--server needs --token-file: a file that holds an operator's token (starling operator add)")
 	case w.Dir != "" && w.TokenFile != "":
-		return nil, command.Usagef("--token-file is for --server: who has the folder needs no token")
+		return nil, usage.Errorf("--token-file is for --server: who has the folder needs no token")
 	case w.Server != "":
 		return dial(w.Server, w.TokenFile)
 	}
@@ -74,7 +74,7 @@ func ReadToken(file string) (string, error) {
 	}
 	text := strings.TrimSpace(string(b))
 	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", command.Usagef("%s holds no token or secret: want one line of visible characters", file)
+		return "", usage.Errorf("%s holds no token or secret: want one line of visible characters", file)
 	}
 	return text, nil
 }

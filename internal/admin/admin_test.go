@@ -16,8 +16,8 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/tiny"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/job"
 )
 
@@ -183,8 +183,8 @@ func TestWhere(t *testing.T) {
 	if _, err := opened("--server", address, "--token-file", tokenFile); err != nil {
 		t.Error(err)
 	}
-	var usage command.UsageError
-	if _, err := opened(); !errors.As(err, &usage) {
+	var wrong usage.Error
+	if _, err := opened(); !errors.As(err, &wrong) {
 		t.Errorf("%T is no error of use", err)
 	}
 }

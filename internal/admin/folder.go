@@ -8,7 +8,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/job"
 )
 
@@ -108,7 +108,7 @@ func Adopt(dir string, j job.Job) (at string, err error) {
 		}
 	}
 	if at == "." && alone.Task != j.Name {
-		return "", command.Usagef("job %q ran in %s: submit its own job file first", alone.Task, dir)
+		return "", usage.Errorf("job %q ran in %s: submit its own job file first", alone.Task, dir)
 	}
 	if !shared {
 		s, err := store.OpenShared(dir)

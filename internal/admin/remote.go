@@ -16,7 +16,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // remote is a fleet over the admin address of a coordinator: its requests are those of
@@ -38,10 +38,10 @@ const (
 func dial(address, file string) (*remote, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, command.Usagef("--server is %.200q, want an address as https://host:port", address)
+		return nil, usage.Errorf("--server is %.200q, want an address as https://host:port", address)
 	}
 	if u.Scheme == "http" && !thisMachine(u.Hostname()) {
-		return nil, command.Usagef("--server %s is another machine, and http is not encrypted: whoever is on the way would have the token. "+
+		return nil, usage.Errorf("--server %s is another machine, and http is not encrypted: whoever is on the way would have the token. "+
 			"Use https, or a tunnel to this machine", u.Host)
 	}
 	token, err := ReadToken(file)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/leak"
 	"github.com/starling-fl/starling/model"
@@ -43,20 +43,20 @@ type Config struct {
 // Check refuses what is out of range; its errors name flags.
 func (f *Config) Check() error {
 	if f.Cores < 0 {
-		return command.Usagef("--cores is %d, want 1 or more, or 0 for half of this machine's", f.Cores)
+		return usage.Errorf("--cores is %d, want 1 or more, or 0 for half of this machine's", f.Cores)
 	}
 	if f.Time <= 0 || f.Time > time.Hour {
-		return command.Usagef("--for is %v, want more than 0 and at most 1h", f.Time)
+		return usage.Errorf("--for is %v, want more than 0 and at most 1h", f.Time)
 	}
 	switch {
 	case f.Trials < 1 || f.Trials > 1000:
-		return command.Usagef("--trials is %d, want 1 to 1000", f.Trials)
+		return usage.Errorf("--trials is %d, want 1 to 1000", f.Trials)
 	case f.LeakTime < 0 || f.LeakTime > time.Hour:
-		return command.Usagef("--leak-for is %v, want at most 1h, or 0 to try nothing", f.LeakTime)
+		return usage.Errorf("--leak-for is %v, want at most 1h, or 0 to try nothing", f.LeakTime)
 	case f.Examples < 1:
-		return command.Usagef("--examples is %d, want 1 or more", f.Examples)
+		return usage.Errorf("--examples is %d, want 1 or more", f.Examples)
 	case f.Data != "" && f.Job == "":
-		return command.Usagef("--data is for trying what an update of a job shows: give its --job, too")
+		return usage.Errorf("--data is for trying what an update of a job shows: give its --job, too")
 	}
 	return nil
 }

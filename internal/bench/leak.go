@@ -8,7 +8,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/leak"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/program"
@@ -18,7 +17,7 @@ import (
 func (f *Config) try(ctx context.Context, told io.Writer, b *Round, cores int) (*leak.Report, error) {
 	o := leak.Options{Trials: f.Trials, Lasts: f.LeakTime}
 	if f.Data != "" {
-		set, err := command.LoadLabelled(f.Data, f.Columns)
+		set, err := f.Columns.Load(f.Data)
 		if err == nil {
 			set, err = set.Relabel(b.Labels)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/accounts"
 	"github.com/starling-fl/starling/internal/bases"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/program"
@@ -45,7 +45,7 @@ func (f *Config) fromFile(_ context.Context, told io.Writer) (*Round, error) {
 		f.Rank = slices.Max(ranks)
 	}
 	if !slices.Contains(ranks, f.Rank) {
-		return nil, command.Usagef("--rank is %d; the job has %v", f.Rank, ranks)
+		return nil, usage.Errorf("--rank is %d; the job has %v", f.Rank, ranks)
 	}
 	layout, err := model.NewLayout(base.Config, j.Method(), len(j.Labels))
 	if err != nil {
@@ -71,13 +71,13 @@ func (f *Config) fromFile(_ context.Context, told io.Writer) (*Round, error) {
 
 // isCoordinator reports whether a job is given by where its coordinator is.
 func isCoordinator(job string) bool {
-	_, err := command.JoinToken(job)
+	_, err := edge.JoinToken(job)
 	return err == nil
 }
 
 // fromCoordinator is the round of the job that a coordinator hands to whoever asks.
 func (f *Config) fromCoordinator(ctx context.Context, _ io.Writer) (*Round, error) {
-	token, err := command.JoinToken(f.Job)
+	token, err := edge.JoinToken(f.Job)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (f *Config) fromCoordinator(ctx context.Context, _ io.Writer) (*Round, erro
 		return nil, err
 	}
 	if f.Rank > t.Rank {
-		return nil, command.Usagef("--rank is %d; the job's greatest is %d", f.Rank, t.Rank)
+		return nil, usage.Errorf("--rank is %d; the job's greatest is %d", f.Rank, t.Rank)
 	}
 	if f.Rank > 0 {
 		t.Rank = f.Rank

@@ -22,45 +22,18 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/job"
 )
 
 // App carries what every command shares: the three streams and the global
 // flags. Commands are built over it, so that tests run them without a process.
 type App struct {
-	Stdin  io.Reader
-	Stdout io.Writer // results only
-	Stderr io.Writer // progress and errors
-	JSON   bool      // --json: one JSON value per report on Stdout
+	terminal.Streams // JSON is --json
 
 	Version string // of the program, set where its commands are made
 
 	Input []error // what else than ErrInvalid of a job says that something given cannot be used
-
-	reported bool // something was emitted
-}
-
-// UsageError marks a failure as wrong usage: exit code 2 instead of 1, and where to read on.
-type UsageError struct{ Err error }
-
-func (e UsageError) Error() string { return e.Err.Error() }
-func (e UsageError) Unwrap() error { return e.Err }
-
-// Usage marks err.
-func Usage(err error) error { return UsageError{err} }
-
-// Usagef returns a UsageError with a formatted message.
-func Usagef(format string, args ...any) error {
-	return UsageError{fmt.Errorf(format, args...)}
-}
-
-// Emit reports v: as one line of JSON with --json, else through human.
-func (a *App) Emit(v any, human func(w io.Writer) error) error {
-	a.reported = true
-	if a.JSON {
-		return json.NewEncoder(a.Stdout).Encode(v)
-	}
-	return human(terminal.Plain{To: a.Stdout})
 }
 
 // InterruptedReport is what a command says of itself that a signal ended before it had
@@ -73,37 +46,38 @@ type InterruptedReport struct {
 // NoArgs refuses positional arguments as wrong usage.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return Usagef("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
+		return usage.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
 	}
 	return nil
 }
 
 // Run executes a command line of the commands that root makes and returns the exit code.
 func Run(ctx context.Context, newRoot func(*App) *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &App{Stdin: stdin, Stdout: stdout, Stderr: stderr}
+	a := &App{Streams: terminal.Streams{Stdin: stdin, Stdout: stdout, Stderr: stderr}}
 	root := Root(a, newRoot)
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	ran, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
+	err = columnHint(ran, err)
 	if i, ok := interruption(ctx); ok {
 		text := "interrupted"
 		if words := edge.Explain(err); strings.HasPrefix(words, text) {
 			text = words // and how to go on
 		}
-		if a.JSON && !a.reported { // whoever reads the last line finds an object there
+		if a.JSON && !a.Reported() { // whoever reads the last line finds an object there
 			_ = json.NewEncoder(stdout).Encode(InterruptedReport{true, text}) // the exit code says it, too
 		}
 		fmt.Fprintf(stderr, "%s: %s\n", root.Name(), terminal.Visible(text, "\t\n"))
 		return i.exitCode()
 	}
 	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), terminal.Visible(namedOnce(err), "\t\n"))
-	var usage UsageError
-	if errors.As(err, &usage) {
+	var wrong usage.Error
+	if errors.As(err, &wrong) {
 		fmt.Fprintf(stderr, "Run '%s help' or add --help to the command for its usage.\n", root.Name())
 		return exitGiven
 	}

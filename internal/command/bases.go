@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/internal/named"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/model/known"
 )
 
@@ -26,12 +27,12 @@ func (f *KnownFlags) Add(fl *pflag.FlagSet) {
 func (f *KnownFlags) List() (known.List, error) {
 	if f.file == "" {
 		if len(f.keys) > 0 {
-			return nil, Usagef("--base-key is of a list: --base-list names none")
+			return nil, usage.Errorf("--base-key is of a list: --base-list names none")
 		}
 		return nil, nil
 	}
 	if len(f.keys) == 0 {
-		return nil, Usagef("--base-list %s: --base-key says whose signature it needs", f.file)
+		return nil, usage.Errorf("--base-list %s: --base-key says whose signature it needs", f.file)
 	}
 	file, err := named.Once(f.file)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/dataset"
@@ -24,21 +25,18 @@ func TextColumnFlag(fl *pflag.FlagSet, c *dataset.Columns) {
 	fl.StringVar(&c.Text, "text-column", "", "column or JSON key of the texts (default \"text\"); for .tsv its first line then names the columns")
 }
 
-// ColumnHint adds the flag that helps with a missing column.
-func ColumnHint(err error) error {
+// columnHint names the flag that helps with a missing column, where the command has it.
+func columnHint(cmd *cobra.Command, err error) error {
 	missing := new(dataset.ColumnError)
 	if !errors.As(err, &missing) {
 		return err
 	}
-	flag := "--text-column"
+	flag := "text-column"
 	if missing.Label {
-		flag = "--label-column"
+		flag = "label-column"
 	}
-	return fmt.Errorf("%w; choose with %s", err, flag)
-}
-
-// LoadLabelled reads a labelled file.
-func LoadLabelled(path string, c dataset.Columns) (*dataset.Set, error) {
-	set, err := c.Load(path)
-	return set, ColumnHint(err)
+	if cmd.Flags().Lookup(flag) == nil {
+		return err
+	}
+	return fmt.Errorf("%w; choose with --%s", err, flag)
 }

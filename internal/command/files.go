@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // Format is what the ending of a file's name says that it is.
@@ -17,5 +19,5 @@ func CheckFormat(flag, name string, formats ...string) error {
 		return nil
 	}
 	last := len(formats) - 1
-	return Usagef("--%s %q: want a name that ends in .%s or .%s", flag, name, strings.Join(formats[:last], ", ."), formats[last])
+	return usage.Errorf("--%s %q: want a name that ends in .%s or .%s", flag, name, strings.Join(formats[:last], ", ."), formats[last])
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // Log is a service's log on standard error, as flags ask for it.
@@ -38,7 +40,7 @@ func (l *Log) Logger(w io.Writer) (*slog.Logger, error) {
 	if l.Level != "" {
 		var level slog.Level
 		if err := level.UnmarshalText([]byte(l.Level)); err != nil || strings.ContainsAny(l.Level, "+-") {
-			return nil, Usagef("--log-level is %q: debug, info, warn or error", l.Level)
+			return nil, usage.Errorf("--log-level is %q: debug, info, warn or error", l.Level)
 		}
 		o.Level = level
 		if l.Format == "" {
@@ -53,7 +55,7 @@ func (l *Log) Logger(w io.Writer) (*slog.Logger, error) {
 	case "json":
 		return slog.New(slog.NewJSONHandler(w, &o)), nil
 	}
-	return nil, Usagef("--log is %q: text or json", l.Format)
+	return nil, usage.Errorf("--log is %q: text or json", l.Format)
 }
 
 // Drawn reports whether progress for people may stand between the log's lines.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // Settings lets a service's flags come from its surroundings, too: what the command line
@@ -51,13 +52,13 @@ func fromEnvironment(cmd *cobra.Command, environ []string) error {
 		}
 		flag, err := setting(cmd, strings.ToLower(strings.ReplaceAll(key, "_", "-")))
 		if err != nil {
-			return Usagef("the variable %s: %v", name, err)
+			return usage.Errorf("the variable %s: %v", name, err)
 		}
 		if flag.Changed {
 			continue
 		}
 		if err := cmd.Flags().Set(flag.Name, value); err != nil {
-			return Usagef("the variable %s: %v", name, err)
+			return usage.Errorf("the variable %s: %v", name, err)
 		}
 	}
 	return nil
@@ -72,13 +73,13 @@ func fromFile(cmd *cobra.Command, path string) error {
 	defer f.Close()
 	values := map[string]strict.Words{}
 	if err := strict.Read(f, &values); err != nil {
-		return Usagef("--config %s: %s", path, strict.Explain(err, true))
+		return usage.Errorf("--config %s: %s", path, strict.Explain(err, true))
 	}
 	given := map[string]bool{}
 	for name := range values {
 		flag, err := setting(cmd, name)
 		if err != nil {
-			return Usagef("--config %s: %v", path, err)
+			return usage.Errorf("--config %s: %v", path, err)
 		}
 		given[name] = flag.Changed
 	}
@@ -88,7 +89,7 @@ func fromFile(cmd *cobra.Command, path string) error {
 		}
 		for _, word := range words {
 			if err := cmd.Flags().Set(name, word); err != nil {
-				return Usagef("--config %s: %s: %v", path, name, err)
+				return usage.Errorf("--config %s: %s: %v", path, name, err)
 			}
 		}
 	}

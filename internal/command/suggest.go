@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/internal/nearest"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // unknownCommand refuses a command that there is none of, with the nearest.
@@ -18,9 +19,9 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 		of = " of " + cmd.CommandPath()
 	}
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
-		return Usagef("unknown command %q%s; did you mean %s?", name, of, strings.Join(near, " or "))
+		return usage.Errorf("unknown command %q%s; did you mean %s?", name, of, strings.Join(near, " or "))
 	}
-	return Usagef("unknown command %q%s", name, of)
+	return usage.Errorf("unknown command %q%s", name, of)
 }
 
 // flagError marks wrong flags as wrong usage; one that there is none of gets
@@ -28,7 +29,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 func flagError(cmd *cobra.Command, err error) error {
 	unknown := new(pflag.NotExistError)
 	if !errors.As(err, &unknown) {
-		return UsageError{err}
+		return usage.Wrap(err)
 	}
 	if words := cmd.Flags().Args(); cmd.HasAvailableSubCommands() && len(words) > 0 {
 		return unknownCommand(cmd, words[0])
@@ -39,5 +40,5 @@ func flagError(cmd *cobra.Command, err error) error {
 			names = append(names, f.Name)
 		}
 	})
-	return UsageError{fmt.Errorf("%w%s", err, nearest.Question(unknown.GetSpecifiedName(), "--", names))}
+	return usage.Wrap(fmt.Errorf("%w%s", err, nearest.Question(unknown.GetSpecifiedName(), "--", names)))
 }

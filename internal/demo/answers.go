@@ -9,12 +9,13 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/internal/bases"
-	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/evaluation"
 	"github.com/starling-fl/starling/internal/fleetdata"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/outcome"
 	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/internal/sim"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -27,14 +28,14 @@ const (
 // runAnswers is Run for task answer.
 func (f Config) runAnswers(ctx context.Context, told io.Writer) (evaluation.Printer, error) {
 	if f.Data != "" || f.HeadOnly || f.Record != "" || f.Start != "" || f.EveryRank {
-		return nil, command.Usagef("--task answer makes its own documents, and has no head: --data, --start, --head-only, --record and --test-every-rank are not for it")
+		return nil, usage.Errorf("--task answer makes its own documents, and has no head: --data, --start, --head-only, --record and --test-every-rank are not for it")
 	}
 	b, err := bases.ForDocuments(f.Base)
 	if err != nil {
 		return nil, err
 	}
 	if !b.Config.Generates() {
-		return nil, command.Usagef("--base %s is a %s: --task answer needs a base that writes text, a t5", f.Base, b.Config.ModelType)
+		return nil, usage.Errorf("--base %s is a %s: --task answer needs a base that writes text, a t5", f.Base, b.Config.ModelType)
 	}
 	_, looks := b.Config.T5.Page()
 	data, err := fleetdata.Questions(f.Seed, f.Clients, looks)
@@ -58,7 +59,7 @@ func (f Config) runAnswers(ctx context.Context, told io.Writer) (evaluation.Prin
 		return nil, err
 	}
 	dir := filepath.Join(f.Out, began.Format("20060102-150405"))
-	if err := command.EnsureDir(dir); err != nil {
+	if err := named.MakeDir(dir); err != nil {
 		return nil, err
 	}
 	view := progress.NewView(told, j, splits.Note())

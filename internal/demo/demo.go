@@ -14,13 +14,14 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/bases"
-	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/evaluation"
 	"github.com/starling-fl/starling/internal/fleetdata"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/outcome"
 	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/internal/sim"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
@@ -71,21 +72,21 @@ const (
 func (f Config) validate() error {
 	switch {
 	case f.Clients < 4 || f.Clients > 512:
-		return command.Usagef("--devices is %d, want 4..512", f.Clients)
+		return usage.Errorf("--devices is %d, want 4..512", f.Clients)
 	case f.Vanish < 0 || f.Vanish > f.Clients/4:
-		return command.Usagef("--vanish is %d, want 0..%d: a quarter of the devices", f.Vanish, f.Clients/4)
+		return usage.Errorf("--vanish is %d, want 0..%d: a quarter of the devices", f.Vanish, f.Clients/4)
 	case f.Unit != "device" && f.Unit != "provider":
-		return command.Usagef("--privacy-unit is %q, want device or provider", f.Unit)
+		return usage.Errorf("--privacy-unit is %q, want device or provider", f.Unit)
 	case !(f.ProviderRate > 0 && f.ProviderRate <= 1):
-		return command.Usagef("--provider-rate is %v, want in (0, 1]", f.ProviderRate)
+		return usage.Errorf("--provider-rate is %v, want in (0, 1]", f.ProviderRate)
 	case f.Task != "" && !slices.Contains(model.TaskNames(), f.Task):
-		return command.Usagef("--task is %q, want one of %q", f.Task, model.TaskNames())
+		return usage.Errorf("--task is %q, want one of %q", f.Task, model.TaskNames())
 	case f.Arithmetic != "" && f.Arithmetic != job.Exact && f.Arithmetic != job.Fused:
-		return command.Usagef("--arithmetic is %q, want fused or exact", f.Arithmetic)
+		return usage.Errorf("--arithmetic is %q, want fused or exact", f.Arithmetic)
 	case f.Arithmetic == job.Fused && !wasm.Fuses():
-		return command.Usagef("--arithmetic is fused, which this processor does not have: exact runs on any")
+		return usage.Errorf("--arithmetic is fused, which this processor does not have: exact runs on any")
 	case f.Record != "" && !f.HeadOnly:
-		return command.Usagef("--record needs --head-only")
+		return usage.Errorf("--record needs --head-only")
 	}
 	return nil
 }
@@ -211,7 +212,7 @@ func (f Config) Run(ctx context.Context, told io.Writer) (evaluation.Printer, er
 		return nil, err
 	}
 	if job.Task == model.TaskCausal.String() && (f.HeadOnly || f.Record != "") {
-		return nil, command.Usagef("--task causal has no head: --head-only and --record are not for it")
+		return nil, usage.Errorf("--task causal has no head: --head-only and --record are not for it")
 	}
 	job = job.ForBase(b.Config)
 	layout, err := outcome.Layout(job, b)
@@ -234,7 +235,7 @@ func (f Config) Run(ctx context.Context, told io.Writer) (evaluation.Printer, er
 		fmt.Fprintf(told, "before: exact match %.1f %% of %d completions by people whom nobody has heard\n", 100*written.Before.ExactMatch, written.Len())
 	}
 	dir := filepath.Join(f.Out, time.Now().Format("20060102-150405"))
-	if err := command.EnsureDir(dir); err != nil {
+	if err := named.MakeDir(dir); err != nil {
 		return nil, err
 	}
 	view := progress.NewView(told, job, splits.Note())

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/wasm"
@@ -81,14 +81,14 @@ func (f *Flags) AddTogether(fl *pflag.FlagSet) {
 func (f *Flags) Open() (Engine, error) {
 	switch {
 	case f.Together < 0 || f.Together > mostTogether:
-		return Engine{}, command.Usagef("--together is %d, must be in 1..%d", f.Together, mostTogether)
+		return Engine{}, usage.Errorf("--together is %d, must be in 1..%d", f.Together, mostTogether)
 	case f.Together > 1 && f.name != "xla":
-		return Engine{}, command.Usagef("--together needs --engine xla")
+		return Engine{}, usage.Errorf("--together needs --engine xla")
 	}
 	switch f.name {
 	case Program:
 		if f.pjrt != "" {
-			return Engine{}, command.Usagef("--pjrt needs --engine xla")
+			return Engine{}, usage.Errorf("--pjrt needs --engine xla")
 		}
 		return New(), nil
 	case "xla":
@@ -104,7 +104,7 @@ func (f *Flags) Open() (Engine, error) {
 		}
 		return e, nil
 	}
-	return Engine{}, command.Usagef("--engine is %q, want program or xla", f.name)
+	return Engine{}, usage.Errorf("--engine is %q, want program or xla", f.name)
 }
 
 // Quickest is the class of arithmetic that runs on this machine alone have where nobody

@@ -11,7 +11,6 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/evaluate/answer"
-	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/predict"
 	"github.com/starling-fl/starling/internal/terminal"
@@ -34,14 +33,14 @@ type rankAnswerScore struct {
 
 // Answers scores the ranks on a set, and says how far it is where that takes
 // long.
-func Answers(ctx context.Context, a *command.App, with engine.Engine, ck *model.Checkpoint, set *dataset.Set, ranks []int) error {
+func Answers(ctx context.Context, to *terminal.Streams, with engine.Engine, ck *model.Checkpoint, set *dataset.Set, ranks []int) error {
 	on, err := evaluate.NewQuestions(with.Backend, ck.Base, ck.Adapter.Layout(), ck.Seq, set)
 	if err != nil {
 		return err
 	}
 	e := on[0]
 	report := AnswerReport{File: set.Name, Engine: with.Name, Questions: len(e.Truths), Best: ck.BestRank}
-	told := terminal.NewCountdown(a.Stderr, "questions", len(ranks)*len(e.Examples))
+	told := terminal.NewCountdown(to.Stderr, "questions", len(ranks)*len(e.Examples))
 	for n, rank := range ranks {
 		var replies []answer.Reply
 		slice := ck.Adapter.Slice(rank)
@@ -55,7 +54,7 @@ func Answers(ctx context.Context, a *command.App, with engine.Engine, ck *model.
 		}
 		report.Ranks = append(report.Ranks, rankAnswerScore{rank, e.Judge(replies)})
 	}
-	return a.Emit(report, report.print)
+	return to.Emit(report, report.print)
 }
 
 func (r AnswerReport) print(w io.Writer) error {

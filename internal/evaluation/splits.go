@@ -10,7 +10,6 @@ import (
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
-	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/outcome"
 	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/job"
@@ -64,7 +63,7 @@ func ReadPublic(path string, columns dataset.Columns, labels []string) (*dataset
 	if path == "" {
 		return nil, nil
 	}
-	set, err := command.LoadLabelled(path, columns)
+	set, err := columns.Load(path)
 	if err != nil {
 		return nil, err
 	}

@@ -10,10 +10,11 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/dossier"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/fleetdata"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -34,7 +35,7 @@ type Files struct {
 func (f *Files) Check() error {
 	two, one := f.Members != "" && f.Others != "", f.Data != "" && f.In != ""
 	if two == one || (f.Members != "") != (f.Others != "") || (f.Data != "") != (f.In != "") {
-		return command.Usagef("want --members and --others, a file each, or --data with --in")
+		return usage.Errorf("want --members and --others, a file each, or --data with --in")
 	}
 	return nil
 }
@@ -75,19 +76,19 @@ type Audit struct {
 
 // Open reads all of it. The engine is opened once the files are read; told hears how far long work is. The version is that of
 // this program.
-func (f *Files) Open(version string, open func() (engine.Engine, error), told io.Writer) (*Audit, error) {
-	ck, err := command.ReadReleased(f.Checkpoint)
+func (f *Files) Open(version, commit string, open func() (engine.Engine, error), told io.Writer) (*Audit, error) {
+	ck, err := bases.Released(f.Checkpoint)
 	if err != nil {
 		return nil, err
 	}
 	s := &Subject{Checkpoint: ck, Progress: told}
-	if s.Rank, err = command.ChooseRank(ck, f.Rank); err != nil {
+	if s.Rank, err = bases.Rank(ck, f.Rank); err != nil {
 		return nil, err
 	}
 	r := &Audited{Checkpoint: f.Checkpoint, BaseSHA256: ck.BaseSHA256, Job: ck.Job, Task: ck.Method.Task.String(), Rank: s.Rank,
-		Privacy: ck.Privacy, Start: f.Start, Version: version, Commit: command.Commit()}
+		Privacy: ck.Privacy, Start: f.Start, Version: version, Commit: commit}
 	if f.Start != "" {
-		from, err := command.ReadReleased(f.Start)
+		from, err := bases.Released(f.Start)
 		if err != nil {
 			return nil, fmt.Errorf("--start: %w", err)
 		}
@@ -117,7 +118,7 @@ func (f *Files) people(ck *model.Checkpoint, r *Audited) (*People, error) {
 		if ck.Method.Task.PredictsTokens() {
 			columns.Unlabelled = true
 		}
-		set, err := command.LoadLabelled(path, columns)
+		set, err := columns.Load(path)
 		if err != nil {
 			return nil, err
 		}

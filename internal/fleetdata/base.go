@@ -2,7 +2,7 @@ package fleetdata
 
 import (
 	"github.com/starling-fl/starling/internal/bases"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base/llama"
@@ -15,7 +15,7 @@ import (
 func (d *Data) ChooseBase(j *job.Job, want string, seed uint64) (*model.Base, error) {
 	held := task.For(d.Test.Form())
 	if j.Task = held.String(); want != "" && want != j.Task {
-		return nil, command.Usagef("--task is %s, but what %s holds is for the task %s", want, d.Name, j.Task)
+		return nil, usage.Errorf("--task is %s, but what %s holds is for the task %s", want, d.Name, j.Task)
 	}
 	if held == model.TaskImage {
 		b, scaled, err := trainImages(j, d.Test.Examples[0].Image, seed)
@@ -44,11 +44,11 @@ func (d *Data) ChooseBase(j *job.Job, want string, seed uint64) (*model.Base, er
 		return nil, err
 	}
 	if only := b.Config.DefaultTask(); only != held && (only != model.TaskClassify || held == model.TaskImage || held == model.TaskListen) && !(held == model.TaskTranscribe && only == model.TaskListen) {
-		return nil, command.Usagef("--base %s, a %s, is for the task %s, and what %s holds is for %s", j.Base, b.Config.ModelType, only, d.Name, j.Task)
+		return nil, usage.Errorf("--base %s, a %s, is for the task %s, and what %s holds is for %s", j.Base, b.Config.ModelType, only, d.Name, j.Task)
 	}
 	if held == model.TaskListen && d.SHA256 == "" {
 		if j.Adapter.Sequence, err = wordFrames(b.Config); err != nil {
-			return nil, command.Usagef("--base %s: %w", j.Base, err)
+			return nil, usage.Errorf("--base %s: %w", j.Base, err)
 		}
 	}
 	return b, nil
@@ -70,7 +70,7 @@ func (d *Data) writingBase(j *job.Job) (*model.Base, error) {
 	}
 	b, err := bases.Load(j.Base)
 	if err == nil && !b.Config.Causal() {
-		err = command.Usagef("--base %s is a %s: --task causal needs a base that writes on what it reads, as a llama does", j.Base, b.Config.ModelType)
+		err = usage.Errorf("--base %s is a %s: --task causal needs a base that writes on what it reads, as a llama does", j.Base, b.Config.ModelType)
 	}
 	return b, err
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dataset/partition"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // File says how a labelled file becomes a fleet's data.
@@ -23,13 +23,13 @@ type File struct {
 // Validation chooses the rank and is scored without noise, so whoever the file
 // names is in one of the three alone, as far as there are enough of them.
 func (f File) Load() (*Data, error) {
-	all, err := command.LoadLabelled(f.Path, f.Columns)
+	all, err := f.Columns.Load(f.Path)
 	if err != nil {
 		return nil, err
 	}
 	written := all.Form() == dataset.FormPrompts || all.Form() == dataset.FormTalks || all.Form() == dataset.FormTranscripts // which have no labels
 	if len(all.Labels) == 0 && !written {
-		return nil, command.Usagef("%s holds %s, which serve, join and simulate take, and the demo does not: starling simulate --data %[1]s", f.Path, all.Form().Description())
+		return nil, usage.Errorf("%s holds %s, which serve, join and simulate take, and the demo does not: starling simulate --data %[1]s", f.Path, all.Form().Description())
 	}
 	if len(all.Labels) < 2 && !written {
 		return nil, fmt.Errorf("%s: every example has the label %q: want at least 2 labels", f.Path, all.Labels[0])

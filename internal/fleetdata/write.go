@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/named"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // Written is what was written of generated documents.
@@ -41,7 +41,7 @@ type met struct {
 func WriteInvoices(cfg dataset.InvoiceConfig, out string) (Written, error) {
 	set, err := dataset.Invoices(cfg)
 	if err != nil {
-		return Written{}, command.Usage(err)
+		return Written{}, usage.Wrap(err)
 	}
 	if err := onlyThese(set, out, cfg.Split); err != nil {
 		return Written{}, err
@@ -55,7 +55,7 @@ func WriteInvoices(cfg dataset.InvoiceConfig, out string) (Written, error) {
 func WriteQuestions(told io.Writer, cfg, train dataset.DocumentConfig, out string) (Written, error) {
 	set, err := dataset.Documents(cfg)
 	if err != nil {
-		return Written{}, command.Usage(err)
+		return Written{}, usage.Wrap(err)
 	}
 	if err := onlyThese(set, out, cfg.Split); err != nil {
 		return Written{}, err
@@ -79,7 +79,7 @@ func WriteQuestions(told io.Writer, cfg, train dataset.DocumentConfig, out strin
 	}
 	seen := dataset.SeenProviders(set, training)
 	r.Providers = &met{len(seen), len(of) - len(seen)}
-	if err := command.EnsureDir(out); err != nil {
+	if err := named.MakeDir(out); err != nil {
 		return Written{}, err
 	}
 	members := filepath.Join(out, "members.json")
@@ -109,7 +109,7 @@ func trainingOf(cfg, train dataset.DocumentConfig) (*dataset.Set, error) {
 	train.Clients, train.PerClient, train.Sheets = cmp.Or(train.Clients, cfg.Clients), cmp.Or(train.PerClient, cfg.PerClient), cfg.Sheets
 	set, err := dataset.Documents(train)
 	if err != nil {
-		return nil, command.Usage(err)
+		return nil, usage.Wrap(err)
 	}
 	return set, nil
 }
@@ -145,7 +145,7 @@ func onlyThese(set *dataset.Set, out, split string) error {
 }
 
 func (r Written) write(set *dataset.Set, out string) (Written, error) {
-	if err := command.EnsureDir(out); err != nil {
+	if err := named.MakeDir(out); err != nil {
 		return Written{}, err
 	}
 	r.Examples, r.Labels, r.out = len(set.Examples), set.Labels, out

@@ -5,7 +5,7 @@ import (
 
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/dp/accounting"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/job"
 )
 
@@ -85,16 +85,16 @@ func ExplainJob(j job.Job) (Explained, error) {
 func (e *Explained) fill(p *Plan, simulatedOf, simulatedCohort int) error {
 	acct, err := dp.ParseAccountant(p.Accountant)
 	if err != nil {
-		return command.Usage(err)
+		return usage.Wrap(err)
 	}
 	if p.Rounds > dp.MaxRounds {
-		return command.Usagef("rounds %d, want at most %d", p.Rounds, dp.MaxRounds)
+		return usage.Errorf("rounds %d, want at most %d", p.Rounds, dp.MaxRounds)
 	}
 	if p.Population < 1 || p.Rounds < 1 || !(p.Rate > 0 && p.Rate <= 1) {
-		return command.Usagef("population %d, rounds %d, sampling rate %v: want at least 1, at least 1, and in (0, 1]", p.Population, p.Rounds, p.Rate)
+		return usage.Errorf("population %d, rounds %d, sampling rate %v: want at least 1, at least 1, and in (0, 1]", p.Population, p.Rounds, p.Rate)
 	}
 	if (simulatedOf > 0) != (simulatedCohort > 0) || simulatedCohort > simulatedOf {
-		return command.Usagef("simulated population %d with simulated cohort %d: want both or neither, the cohort the smaller", simulatedOf, simulatedCohort)
+		return usage.Errorf("simulated population %d with simulated cohort %d: want both or neither, the cohort the smaller", simulatedOf, simulatedCohort)
 	}
 	if err := p.CheckUnit(); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (e *Explained) fill(p *Plan, simulatedOf, simulatedCohort int) error {
 		e.NoiseScale = p.Rate * float64(p.Population) / float64(simulatedCohort)
 		budgetHit = 0 // that population's shards are as large as it takes
 		if e.NoiseScale >= 1 {
-			return command.Usagef("simulated cohort %d is not above the real one, %v in expectation", simulatedCohort, p.Rate*float64(p.Population))
+			return usage.Errorf("simulated cohort %d is not above the real one, %v in expectation", simulatedCohort, p.Rate*float64(p.Population))
 		}
 	}
 	if e.protected > 0 {
@@ -118,12 +118,12 @@ func (e *Explained) fill(p *Plan, simulatedOf, simulatedCohort int) error {
 		p.Delta = dp.DefaultDelta(n)
 	}
 	if _, err := dp.CheckDelta(p.Delta, n); err != nil {
-		return command.Usage(err)
+		return usage.Wrap(err)
 	}
 	e.NoiseMultiplier = p.Noise
 	if e.NoiseMultiplier == 0 {
 		if !(p.Epsilon > 0) {
-			return command.Usagef("--noise-multiplier or --epsilon is required")
+			return usage.Errorf("--noise-multiplier or --epsilon is required")
 		}
 		budget := *p
 		budget.Rate, budget.Delta, budget.Hit = rate, p.Delta-e.floor, budgetHit

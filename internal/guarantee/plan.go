@@ -4,7 +4,7 @@ package guarantee
 import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/dp/accounting"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // Plan is a job in the terms of its privacy.
@@ -26,10 +26,10 @@ type Plan struct {
 // CheckUnit refuses rates and flags of providers that do not go together.
 func (p *Plan) CheckUnit() error {
 	if !(p.ProviderRate >= 0 && p.ProviderRate <= 1) {
-		return command.Usagef("--provider-rate %v, want in [0, 1]", p.ProviderRate)
+		return usage.Errorf("--provider-rate %v, want in [0, 1]", p.ProviderRate)
 	}
 	if p.Hidden && p.ProviderRate == 0 {
-		return command.Usagef("--participation-hidden is about providers: give --provider-rate")
+		return usage.Errorf("--participation-hidden is about providers: give --provider-rate")
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/dp/accounting"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // Report is the guarantee of a plan, with what it follows from.
@@ -39,7 +39,7 @@ func (p *Plan) Report(acct dp.Accountant) (Report, error) {
 	var err error
 	if r.Guarantee, err = accounting.Epsilon(events, p.Delta, acct); err != nil {
 		if errors.Is(err, dp.ErrEvent) {
-			return r, command.Usage(err)
+			return r, usage.Wrap(err)
 		}
 		return r, err
 	}

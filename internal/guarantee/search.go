@@ -6,7 +6,7 @@ import (
 
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/dp/accounting"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // Search is the guarantee of a search over settings, of which the best run is released, beside that of one run.
@@ -28,7 +28,7 @@ func (p *Plan) Search(runs accounting.Search, acct dp.Accountant) (s Search, err
 	s.Runs = runs
 	events := []dp.Event{p.Event(p.Rounds)}
 	if s.One, err = accounting.Epsilon(events, p.Delta, acct); err != nil {
-		return s, command.Usage(err)
+		return s, usage.Wrap(err)
 	}
 	if s.Whole, err = runs.Guarantee(accounting.Budget{Delta: p.Delta}, events, false); err != nil {
 		return s, err

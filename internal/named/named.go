@@ -64,6 +64,14 @@ func open(name string, check func(string, fs.FileInfo) error) (*os.File, error) 
 	return f, nil
 }
 
+// MakeDir makes a folder to write to, and those above it.
+func MakeDir(name string) error {
+	if err := os.MkdirAll(name, 0o755); err != nil {
+		return Errorf("the folder to write to: %w", err)
+	}
+	return nil
+}
+
 // Check says what keeps a file from being opened; nil of one that can be.
 func Check(name string) error {
 	f, err := Open(name)

@@ -10,14 +10,13 @@ import (
 	"sync"
 
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/terminal"
 )
 
 // consent asks a device's owner, where there is one at a terminal, about what a job asks
 // for beyond the policy. Nobody there is a no.
 type consent struct {
-	app     *command.App
+	to      *terminal.Streams
 	account *edge.Account
 	token   string
 	policy  *edge.Policy // the owner's own
@@ -28,7 +27,7 @@ type consent struct {
 // run takes part, and again with what was accepted, until the job ends or the owner does
 // not want it.
 func (c *consent) run(ctx context.Context, cfg edge.Config) error {
-	interactive := terminal.Is(c.app.Stdin) && terminal.Is(c.app.Stderr) // else the question is not seen
+	interactive := terminal.Is(c.to.Stdin) && terminal.Is(c.to.Stderr) // else the question is not seen
 	tell := cfg.Progress
 	for {
 		var mu sync.Mutex
@@ -96,10 +95,10 @@ func (c *consent) asks(ctx context.Context, found []edge.PolicyError) bool {
 	}
 	b.WriteString("\nNothing of your data was sent for it. If you want it nevertheless, type yes: ")
 	c.settle()
-	fmt.Fprint(c.app.Stderr, edge.Escape(b.String(), true))
+	fmt.Fprint(c.to.Stderr, edge.Escape(b.String(), true))
 	answer := make(chan string, 1)
 	go func() { // a read of a terminal ends with its line, or with the process
-		line, _ := bufio.NewReader(io.LimitReader(c.app.Stdin, 1<<10)).ReadString('\n')
+		line, _ := bufio.NewReader(io.LimitReader(c.to.Stdin, 1<<10)).ReadString('\n')
 		answer <- line
 	}()
 	select {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/accounts"
-	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/terminal"
 )
 
@@ -83,26 +82,26 @@ func (r *Report) ended(ctx context.Context, err error, identity string) error {
 }
 
 // Emit reports what was given: of one job as it is, of several one after another.
-func Emit(a *command.App, parts []*Part, errs []error) error {
+func Emit(to *terminal.Streams, parts []*Part, errs []error) error {
 	if len(parts) > 1 {
 		for i, p := range parts {
 			if errs[i] != nil {
 				errs[i] = fmt.Errorf("job %d: %w", i+1, errs[i])
 			}
 			if p.Found == nil { // else it was said
-				fmt.Fprintf(a.Stderr, "%sended: %s\n", p.Prefix, edge.Escape(p.Report.Reason, false))
+				fmt.Fprintf(to.Stderr, "%sended: %s\n", p.Prefix, edge.Escape(p.Report.Reason, false))
 			}
 		}
 	}
 	err := errors.Join(errs...)
 	for i, p := range parts {
-		if errs[i] != nil && !a.JSON { // with --json what was given is given, however it ended
+		if errs[i] != nil && !to.JSON { // with --json what was given is given, however it ended
 			if p.Report.Interrupted {
-				fmt.Fprintf(a.Stderr, "%s%s. What was sent stays in the sums that it is part of\n", p.Prefix, p.Report.given())
+				fmt.Fprintf(to.Stderr, "%s%s. What was sent stays in the sums that it is part of\n", p.Prefix, p.Report.given())
 			}
 			continue
 		}
-		if e := a.Emit(p.Report, func(w io.Writer) error {
+		if e := to.Emit(p.Report, func(w io.Writer) error {
 			_, err := fmt.Fprintf(w, "%s%s; the job ended: %s\n", p.Prefix, p.Report.given(), p.Report.Reason)
 			return err
 		}); e != nil {

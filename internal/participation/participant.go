@@ -15,7 +15,7 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/accounts"
 	"github.com/starling-fl/starling/internal/bench"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/leak"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/known"
@@ -23,7 +23,7 @@ import (
 
 // Participant is a device's owner with one data set.
 type Participant struct {
-	App      *command.App
+	Streams  *terminal.Streams
 	Agent    string // what coordinators are told of this program
 	Set      *dataset.Set
 	Kept     *accounts.Folder
@@ -49,7 +49,7 @@ type Participant struct {
 // Join takes part in a job until it ends.
 func (m *Participant) Join(ctx context.Context, p *Part) error {
 	p.Report.Examples = len(m.Set.Examples)
-	stderr := command.Prefixed(m.App.Stderr, p.Prefix)
+	stderr := terminal.Prefixed(m.Streams.Stderr, p.Prefix)
 	if p.Note != "" {
 		fmt.Fprintln(stderr, "note: "+p.Note)
 	}
@@ -62,8 +62,8 @@ func (m *Participant) Join(ctx context.Context, p *Part) error {
 		printConsents(stderr, m.Account.Consents(p.Token))
 	}
 	var events *json.Encoder
-	if m.App.JSON && p.Prefix == "" { // events of several jobs could not be told apart
-		events = json.NewEncoder(m.App.Stdout)
+	if m.Streams.JSON && p.Prefix == "" { // events of several jobs could not be told apart
+		events = json.NewEncoder(m.Streams.Stdout)
 	}
 	shown := NewView(stderr, events, func() uint64 { return promised(m.Account) })
 	var leaks edge.Leaker
@@ -75,7 +75,7 @@ func (m *Participant) Join(ctx context.Context, p *Part) error {
 	}
 	run := edge.Run
 	if p.Found == nil { // else nobody was asked for this job, and nobody is there to be
-		run = (&consent{app: m.App, settle: shown.Clear, account: m.Account, token: p.Token, policy: p.Policy, asking: &m.asking}).run
+		run = (&consent{to: m.Streams, settle: shown.Clear, account: m.Account, token: p.Token, policy: p.Policy, asking: &m.asking}).run
 	}
 	err := run(ctx, edge.Config{
 		Found: p.Found, Remake: m.Remake, Leaks: leaks, Account: m.Account, AllowPlain: m.Plain,

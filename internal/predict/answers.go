@@ -8,7 +8,6 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate/answer"
-	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/model"
@@ -26,13 +25,13 @@ type Answered struct {
 }
 
 // Answers answers the questions of a file of JSON Lines, one a line.
-func Answers(ctx context.Context, a *command.App, e engine.Engine, ck *model.Checkpoint, rank int, in io.Reader, name string) error {
+func Answers(ctx context.Context, to *terminal.Streams, e engine.Engine, ck *model.Checkpoint, rank int, in io.Reader, name string) error {
 	r, err := answer.New(e.Backend, ck.Base, ck.Adapter.Layout(), ck.Seq)
 	if err != nil {
 		return fmt.Errorf("the checkpoint: %w", err)
 	}
 	slice := ck.Adapter.Slice(rank)
-	p := predictions{a, AnswerChunk, "questions", func(examples []dataset.Example) ([]said, error) {
+	p := predictions{to, AnswerChunk, "questions", func(examples []dataset.Example) ([]said, error) {
 		replies, err := r.Answer(ctx, slice, rank, examples)
 		if err != nil {
 			return nil, err

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/model"
@@ -67,13 +66,13 @@ func newBlanks(e engine.Engine, ck *model.Checkpoint, rank, top int) (*blanks, e
 }
 
 // Blanks fills in the masks of a file's texts.
-func Blanks(ctx context.Context, a *command.App, e engine.Engine, ck *model.Checkpoint, rank, top int, columns dataset.Columns, in io.Reader,
+func Blanks(ctx context.Context, to *terminal.Streams, e engine.Engine, ck *model.Checkpoint, rank, top int, columns dataset.Columns, in io.Reader,
 	name string) error {
 	f, err := newBlanks(e, ck, rank, top)
 	if err != nil {
 		return err
 	}
-	p := predictions{a, Chunk, "texts", func(examples []dataset.Example) ([]said, error) {
+	p := predictions{to, Chunk, "texts", func(examples []dataset.Example) ([]said, error) {
 		texts, err := f.fill(ctx, examples)
 		if err != nil {
 			return nil, err
@@ -84,14 +83,14 @@ func Blanks(ctx context.Context, a *command.App, e engine.Engine, ck *model.Chec
 		}
 		return out, nil
 	}}
-	return command.ColumnHint(p.of(func(take func(dataset.Example) error) error {
+	return p.of(func(take func(dataset.Example) error) error {
 		return columns.Texts(in, name, func(line int, text string) error {
 			if mask := f.task.Mask().Spelling; strings.TrimSpace(text) != "" && !strings.Contains(text, mask) {
 				return fmt.Errorf("the text has no %s, which stands for the token to tell", mask)
 			}
 			return take(dataset.Example{Line: line, Text: text})
 		})
-	}))
+	})
 }
 
 // fill tells the masks of texts.

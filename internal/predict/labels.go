@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
@@ -43,7 +43,7 @@ type ranked struct {
 }
 
 // Texts labels the texts of a file, in which format its name says.
-func Texts(ctx context.Context, a *command.App, e engine.Engine, ck *model.Checkpoint, rank, top, beams int, columns dataset.Columns, in io.Reader, name string) error {
+func Texts(ctx context.Context, to *terminal.Streams, e engine.Engine, ck *model.Checkpoint, rank, top, beams int, columns dataset.Columns, in io.Reader, name string) error {
 	t, err := task.New(ck.Base, ck.Adapter.Layout(), ck.Seq)
 	if err != nil {
 		return fmt.Errorf("the checkpoint: %w", err)
@@ -55,7 +55,7 @@ func Texts(ctx context.Context, a *command.App, e engine.Engine, ck *model.Check
 	writes, _ := k.(task.Transcriber)
 	if writes != nil && beams > 1 {
 		if writes, err = writes.Beams(beams); err != nil {
-			return command.Usage(err)
+			return usage.Wrap(err)
 		}
 	}
 	p, err := nn.NewPredictor(ck.Adapter.Layout(), ck.Base, ck.Seq, e.Backend)
@@ -63,7 +63,7 @@ func Texts(ctx context.Context, a *command.App, e engine.Engine, ck *model.Check
 		return err
 	}
 	slice := ck.Adapter.Slice(rank)
-	predict := predictions{a, Chunk, "examples", func(examples []dataset.Example) ([]said, error) {
+	predict := predictions{to, Chunk, "examples", func(examples []dataset.Example) ([]said, error) {
 		rows, err := task.EncodeAll(k, examples)
 		if err != nil {
 			return nil, err
@@ -85,7 +85,7 @@ func Texts(ctx context.Context, a *command.App, e engine.Engine, ck *model.Check
 		}
 		return out, nil
 	}}
-	return command.ColumnHint(predict.of(func(take func(dataset.Example) error) error {
+	return predict.of(func(take func(dataset.Example) error) error {
 		if ck.Base.Config.Hears() {
 			return eachRecording(name, func(at int, r *dataset.Recording) error { return take(k.Open(dataset.Example{Line: at, Recording: r})) })
 		}
@@ -98,7 +98,7 @@ func Texts(ctx context.Context, a *command.App, e engine.Engine, ck *model.Check
 			}
 			return take(k.Open(dataset.Example{Line: at, Text: text}))
 		})
-	}))
+	})
 }
 
 // saidOfWords is a text's words, each with the label that its scores speak for.

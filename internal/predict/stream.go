@@ -8,14 +8,13 @@ import (
 	"io"
 
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/terminal"
 )
 
 // predictions writes what a model says of the examples of a file, chunk by chunk and in
 // their order, and how far it is where that takes long.
 type predictions struct {
-	app   *command.App
+	to    *terminal.Streams
 	chunk int    // examples that are read before they are predicted
 	what  string // they are
 	// predict answers each of the examples; it keeps none of them.
@@ -31,9 +30,9 @@ type said struct {
 
 // of predicts what read hands to take.
 func (p predictions) of(read func(take func(dataset.Example) error) error) error {
-	out := bufio.NewWriter(p.app.Stdout)
+	out := bufio.NewWriter(p.to.Stdout)
 	enc := json.NewEncoder(out)
-	told := terminal.NewPace(p.app.Stderr, p.what)
+	told := terminal.NewPace(p.to.Stderr, p.what)
 	var examples []dataset.Example
 	flush := func() error {
 		all, err := p.predict(examples)
@@ -41,7 +40,7 @@ func (p predictions) of(read func(take func(dataset.Example) error) error) error
 			return err
 		}
 		for _, s := range all {
-			if p.app.JSON {
+			if p.to.JSON {
 				err = enc.Encode(s.value)
 			} else {
 				_, err = io.WriteString(out, s.text)

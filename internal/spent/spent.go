@@ -12,7 +12,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/dp/accounting"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // Report is what a run has spent, or several over one population.
@@ -71,7 +71,7 @@ func Read(dirs []string, delta float64, acct dp.Accountant) (Report, error) {
 			return all, err
 		}
 		if other, twice := heads[l.HeadString()]; twice {
-			return all, command.Usagef("%s and %s hold the same ledger: it would be counted twice", other, dir)
+			return all, usage.Errorf("%s and %s hold the same ledger: it would be counted twice", other, dir)
 		}
 		heads[l.HeadString()] = dir
 		r, s, err := NewReport(l, delta, acct)
@@ -82,7 +82,7 @@ func Read(dirs []string, delta float64, acct dp.Accountant) (Report, error) {
 			return r, nil
 		}
 		if !l.Private {
-			return all, command.Usagef("%s is of a run that was reproducible or without noise, which protects nobody: nothing composed with it is private", dir)
+			return all, usage.Errorf("%s is of a run that was reproducible or without noise, which protects nobody: nothing composed with it is private", dir)
 		}
 		all.Runs = append(all.Runs, ledgerRun{dir, r})
 		together.add(s)
@@ -115,13 +115,13 @@ func (s spending) account(r *Report, acct dp.Accountant) error {
 		return nil
 	}
 	if s.delta == 0 {
-		return command.Usagef("the ledger names no delta: give --delta")
+		return usage.Errorf("the ledger names no delta: give --delta")
 	}
 	if _, err := dp.CheckDelta(s.delta, 0); err != nil {
-		return command.Usage(err)
+		return usage.Wrap(err)
 	}
 	if s.floor >= s.delta {
-		return command.Usagef("--delta %.3g: cohorts below a floor have %.3g of it already, give more", s.delta, s.floor)
+		return usage.Errorf("--delta %.3g: cohorts below a floor have %.3g of it already, give more", s.delta, s.floor)
 	}
 	stated := accounting.Budget{Delta: s.delta, Floor: s.floor, Accountant: acct}
 	for _, q := range []struct {

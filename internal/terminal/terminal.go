@@ -1,5 +1,5 @@
-// Package terminal is what programs know of the terminal that they write to: its width, text
-// that fits it, and how far long work is, of known length (Countdown) or not (Pace).
+// Package terminal is what programs know of the terminal that they write to: their streams, its
+// width, text that fits it, and how far long work is, of known length (Countdown) or not (Pace).
 package terminal
 
 import (

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/accounts"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 func newAccountCmd(a *command.App) *cobra.Command {
@@ -41,7 +42,7 @@ file that anybody can verify; without --data it verifies such a file.`,
 		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if n := len(slices.DeleteFunc([]string{proof, forget, forgetLogKey, export}, func(s string) bool { return s == "" })); n > 1 {
-				return command.Usagef("--proof, --forget, --forget-log and --export are one at a time: take along before you forget")
+				return usage.Errorf("--proof, --forget, --forget-log and --export are one at a time: take along before you forget")
 			}
 			if data == "" && proof != "" {
 				proven, _, err := accounts.ReadRosterProof(proof)
@@ -51,7 +52,7 @@ file that anybody can verify; without --data it verifies such a file.`,
 				return a.Emit(proven, func(w io.Writer) error { return accounts.PrintRoster(w, proven) })
 			}
 			if data == "" {
-				return command.Usagef("--data is required: the file that was joined with; or --proof with a file to verify")
+				return usage.Errorf("--data is required: the file that was joined with; or --proof with a file to verify")
 			}
 			if identity == "" {
 				var err error
@@ -59,7 +60,7 @@ file that anybody can verify; without --data it verifies such a file.`,
 					return err
 				}
 			}
-			set, err := command.LoadLabelled(data, columns)
+			set, err := columns.Load(data)
 			if err != nil {
 				return err
 			}

@@ -8,7 +8,8 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/hub"
 	"github.com/starling-fl/starling/internal/bases"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -27,16 +28,16 @@ func baseFrom(from string, said io.Writer) (func(context.Context, edge.Published
 	client, err := hub.FromEnv()
 	switch {
 	case err != nil:
-		return nil, command.Usage(err)
+		return nil, usage.Wrap(err)
 	case strings.Contains(from, "://"):
 		// HF_TOKEN is for the hub that the user's account is with.
 		if client, err = hub.At(from); err != nil {
-			return nil, command.Usagef("--base-from: %w", err)
+			return nil, usage.Errorf("--base-from: %w", err)
 		}
 	case from != fromHub:
-		return nil, command.Usagef("--base-from is %.80q, want %s, %s or the address of a mirror, https://...; a folder is --base's", from, fromCoordinator, fromHub)
+		return nil, usage.Errorf("--base-from is %.80q, want %s, %s or the address of a mirror, https://...; a folder is --base's", from, fromCoordinator, fromHub)
 	}
-	client.Progress = command.FetchProgress(said)
+	client.Progress = terminal.FetchProgress(said)
 	return func(ctx context.Context, p edge.Published) (*model.Base, error) {
 		if p.Revision == "" && strings.HasPrefix(p.Name, "starling/") {
 			b, _, err := bases.OpenNamed(p.Name)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 )
@@ -14,19 +14,19 @@ import (
 func (f *joinFlags) checkFleet(args []string) error {
 	switch given := f.policy.flags.Changed; {
 	case !f.fleet && (given("tasks") || given("pool") || given("look")):
-		return command.Usagef("--tasks, --pool and --look are for --fleet")
+		return usage.Errorf("--tasks, --pool and --look are for --fleet")
 	case !f.fleet:
 		return nil
 	case len(args) != 1:
-		return command.Usagef("--fleet takes one token: it finds the jobs itself")
+		return usage.Errorf("--fleet takes one token: it finds the jobs itself")
 	case f.askAgain:
-		return command.Usagef("--fleet asks nothing: leave out --ask-again")
+		return usage.Errorf("--fleet asks nothing: leave out --ask-again")
 	case f.look < time.Second || f.look > 24*time.Hour:
-		return command.Usagef("--look is %v, want a second to a day", f.look)
+		return usage.Errorf("--look is %v, want a second to a day", f.look)
 	}
 	for _, name := range f.tasks {
 		if kind, err := model.ParseTask(name); err != nil || kind.String() != name {
-			return command.Usagef("--tasks: %q, want some of %q", name, model.TaskNames())
+			return usage.Errorf("--tasks: %q, want some of %q", name, model.TaskNames())
 		}
 	}
 	return nil

@@ -10,10 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/generation"
 	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // contextDefault is how many tokens a text has at most, where the base has room for as many.
@@ -57,19 +59,19 @@ included.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case listen != "" && cmd.Flags().Changed("prompt"):
-				return command.Usagef("--prompt and --listen: give one of them")
+				return usage.Errorf("--prompt and --listen: give one of them")
 			case listen != "" && talk:
-				return command.Usagef("--chat and --listen: conversations are answered there without --chat")
+				return usage.Errorf("--chat and --listen: conversations are answered there without --chat")
 			case system != "" && !talk:
-				return command.Usagef("--system is said in a conversation: give --chat")
+				return usage.Errorf("--system is said in a conversation: give --chat")
 			case r.Validate() != nil:
-				return command.Usage(r.Validate())
+				return usage.Wrap(r.Validate())
 			}
-			ck, err := command.ReadReleased(dir)
+			ck, err := bases.Released(dir)
 			if err != nil {
 				return err
 			}
-			rank, err := command.ChooseRank(ck, at)
+			rank, err := bases.Rank(ck, at)
 			if err != nil {
 				return err
 			}
@@ -78,7 +80,7 @@ included.`,
 				most = min(most, positions)
 			}
 			if most < 2 || most > positions {
-				return command.Usagef("--context is %d, want 2..%d, the positions of the base", most, positions)
+				return usage.Errorf("--context is %d, want 2..%d, the positions of the base", most, positions)
 			}
 			e, err := choice.Open()
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/accounts"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // identityReport is the public half of a device's identity.
@@ -30,7 +31,7 @@ policies (join --peers), and what 'starling devices' lists.`,
 		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) (err error) {
 			if (data == "") == (identity == "") {
-				return command.Usagef("give --data or --identity: the file that is joined with, or its identity's")
+				return usage.Errorf("give --data or --identity: the file that is joined with, or its identity's")
 			}
 			if identity == "" {
 				if identity, err = accounts.IdentityPath(data); err != nil {

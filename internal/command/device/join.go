@@ -19,6 +19,7 @@ import (
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/participation"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/program"
 )
@@ -71,16 +72,16 @@ of yours is read for the job.`,
 		Example: "  starling join starling2_... --data my.tsv\n  starling join http://127.0.0.1:8080 --data my.jsonl.gz --identity phone.pem",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || len(args) > participation.MostJoined {
-				return command.Usagef("join takes a join token or URL, or up to %d of them, got %d", participation.MostJoined, len(args))
+				return usage.Errorf("join takes a join token or URL, or up to %d of them, got %d", participation.MostJoined, len(args))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.data == "" {
-				return command.Usagef("--data is required: a labelled file: %s", command.LabelledFormats)
+				return usage.Errorf("--data is required: a labelled file: %s", command.LabelledFormats)
 			}
 			if f.cores < 0 {
-				return command.Usagef("--cores is %d, want 1 or more, or 0 for half of this machine's", f.cores)
+				return usage.Errorf("--cores is %d, want 1 or more, or 0 for half of this machine's", f.cores)
 			}
 			if err := f.checkFleet(args); err != nil {
 				return err
@@ -122,12 +123,12 @@ func (f joinFlags) parts(a *command.App, wheres []string) ([]*participation.Part
 			return nil, err
 		}
 		p := &participation.Part{}
-		if p.Token, err = command.JoinToken(where); err != nil {
-			return nil, command.Usage(err)
+		if p.Token, err = edge.JoinToken(where); err != nil {
+			return nil, usage.Wrap(err)
 		}
 		for _, other := range out {
 			if other.Token == p.Token {
-				return nil, command.Usagef("one of the tokens is given twice")
+				return nil, usage.Errorf("one of the tokens is given twice")
 			}
 		}
 		if p.Policy, p.Note, err = f.policy.resolve(p.Token); err != nil {
@@ -147,7 +148,7 @@ func runJoin(ctx context.Context, a *command.App, wheres []string, f joinFlags) 
 		return err
 	}
 	if f.fleet && parts[0].Policy.Epsilon == 0 {
-		return command.Usagef("--fleet needs --epsilon, or epsilon in your policy file: the most that all jobs together may cost the data, those that nobody has thought of yet among them")
+		return usage.Errorf("--fleet needs --epsilon, or epsilon in your policy file: the most that all jobs together may cost the data, those that nobody has thought of yet among them")
 	}
 	listed, err := f.known.List()
 	if err != nil {
@@ -164,7 +165,7 @@ func runJoin(ctx context.Context, a *command.App, wheres []string, f joinFlags) 
 		}
 	}
 	// Read once before the network, so that a bad line is told at once.
-	set, err := command.LoadLabelled(f.data, f.columns)
+	set, err := f.columns.Load(f.data)
 	if err != nil {
 		return err
 	}
@@ -207,7 +208,7 @@ func runJoin(ctx context.Context, a *command.App, wheres []string, f joinFlags) 
 		remake = nil
 	}
 	owner := &participation.Participant{
-		App: a, Agent: agent(a.Version), Set: set, Kept: kept, Account: account, Identity: identity, Key: key, Cache: cache,
+		Streams: &a.Streams, Agent: agent(a.Version), Set: set, Kept: kept, Account: account, Identity: identity, Key: key, Cache: cache,
 		Trainer: trainer, Cores: f.cores, Remake: remake, Known: listed, Base: own, Fetch: fetch,
 		AskAgain: f.askAgain, TryLeak: f.policy.flags.Changed("leak"), Plain: f.plain, NotPrivate: f.notPrivate,
 	}
@@ -225,7 +226,7 @@ func runJoin(ctx context.Context, a *command.App, wheres []string, f joinFlags) 
 	if err != nil {
 		return errors.Join(append(errs, err)...)
 	}
-	return participation.Emit(a, parts, errs)
+	return participation.Emit(&a.Streams, parts, errs)
 }
 
 // readToken takes the token from where it is not seen in a list of processes: a

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -103,13 +103,13 @@ func (p *policyFlags) resolve(where string) (_ *edge.Policy, note string, err er
 		}
 	}
 	if p.flags.Changed("peers") && len(policy.Peers) == 0 {
-		return nil, "", command.Usagef("--peers names nobody; leave it out to let anybody be in a shard")
+		return nil, "", usage.Errorf("--peers names nobody; leave it out to let anybody be in a shard")
 	}
 	if policy.Peers, err = namedPeers(policy.Peers); err != nil {
 		return nil, "", err
 	}
 	if err := policy.Validate(); err != nil {
-		return nil, "", command.Usage(err)
+		return nil, "", usage.Wrap(err)
 	}
 	return &policy, note, nil
 }

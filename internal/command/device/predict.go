@@ -4,10 +4,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/predict"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -39,16 +41,16 @@ RoBERTa <mask>) that a text spells; with --top it gives the likeliest tokens ins
 line for each mask.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return command.Usagef("want at most one file, got %d", len(args))
+				return usage.Errorf("want at most one file, got %d", len(args))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ck, err := command.ReadReleased(dir)
+			ck, err := bases.Released(dir)
 			if err != nil {
 				return err
 			}
-			rank, err := command.ChooseRank(ck, at)
+			rank, err := bases.Rank(ck, at)
 			if err != nil {
 				return err
 			}
@@ -63,36 +65,36 @@ line for each mask.`,
 			}
 			if ck.Method.Task.Asks() {
 				if top != 0 {
-					return command.Usagef("--top is for labels, and the checkpoint answers questions")
+					return usage.Errorf("--top is for labels, and the checkpoint answers questions")
 				}
 				e, err := choice.Open()
 				if err != nil {
 					return err
 				}
-				return predict.Answers(cmd.Context(), a, e, ck, rank, in, name)
+				return predict.Answers(cmd.Context(), &a.Streams, e, ck, rank, in, name)
 			}
 			if ck.Method.Task.Reads() == model.ReadsNext {
-				return command.Usagef("the checkpoint writes texts on, and has no labels for them: starling generate writes")
+				return usage.Errorf("the checkpoint writes texts on, and has no labels for them: starling generate writes")
 			}
 			transcribes := ck.Method.Task.Reads() == model.ReadsFrames
 			if transcribes && top != 0 || !transcribes && beams != 1 {
-				return command.Usagef("--top is for labels and tokens, --beams for a checkpoint that transcribes recordings")
+				return usage.Errorf("--top is for labels and tokens, --beams for a checkpoint that transcribes recordings")
 			}
 			choices, what := len(ck.Labels), "labels"
 			if ck.Method.Task.Reads() == model.ReadsMasked {
 				choices, what = ck.Base.Config.VocabSize, "tokens"
 			}
 			if top < 0 || top > choices {
-				return command.Usagef("--top is %d, the checkpoint has %d %s", top, choices, what)
+				return usage.Errorf("--top is %d, the checkpoint has %d %s", top, choices, what)
 			}
 			e, err := choice.Open()
 			if err != nil {
 				return err
 			}
 			if ck.Method.Task.Reads() == model.ReadsMasked {
-				return predict.Blanks(cmd.Context(), a, e, ck, rank, top, columns, in, name)
+				return predict.Blanks(cmd.Context(), &a.Streams, e, ck, rank, top, columns, in, name)
 			}
-			return predict.Texts(cmd.Context(), a, e, ck, rank, top, beams, columns, in, name)
+			return predict.Texts(cmd.Context(), &a.Streams, e, ck, rank, top, beams, columns, in, name)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "checkpoint", "", "folder of a released adapter")

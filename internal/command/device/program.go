@@ -13,6 +13,7 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/wasm"
@@ -53,7 +54,7 @@ SHA-256: the names that an owner's policy (programs) may hold. With hashes given
 fail unless each is one of them.`,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if file == "" {
-				return command.Usagef("--job is required: the job file that the coordinator serves")
+				return usage.Errorf("--job is required: the job file that the coordinator serves")
 			}
 			return verifyPrograms(cmd.Context(), a, file, work, given)
 		},
@@ -67,7 +68,7 @@ func verifyPrograms(ctx context.Context, a *command.App, file string, work float
 	unknown := map[string]bool{}
 	for _, s := range given {
 		if b, err := hex.DecodeString(s); err != nil || len(b) != sha256.Size {
-			return command.Usagef("%q is not 64 hexadecimal digits", s)
+			return usage.Errorf("%q is not 64 hexadecimal digits", s)
 		}
 		unknown[s] = true
 	}

@@ -63,7 +63,7 @@ func (f *auditedFlags) open(a *command.App) (*exposure.Audit, error) {
 	if err := f.Check(); err != nil {
 		return nil, err
 	}
-	return f.Open(a.Version, f.choice.Open, a.Stderr)
+	return f.Open(a.Version, command.Commit(), f.choice.Open, a.Stderr)
 }
 
 // emit writes the page, where one was asked for, and prints the report.

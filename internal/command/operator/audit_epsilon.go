@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-fl/starling/audit"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 type epsilonFlags struct {
@@ -34,7 +35,7 @@ show more and train nothing.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.sold > 0 && !cmd.Flags().Changed("delta") {
 				// At a smaller delta than the model's an honest model's epsilon is larger.
-				return command.Usagef("--epsilon %v needs --delta, the one that the model is sold with beside it", f.sold)
+				return usage.Errorf("--epsilon %v needs --delta, the one that the model is sold with beside it", f.sold)
 			}
 			return f.run(cmd.Context(), a)
 		},
@@ -51,11 +52,11 @@ show more and train nothing.`,
 func (f *epsilonFlags) run(ctx context.Context, a *command.App) error {
 	switch {
 	case !(f.confidence > 0.5 && f.confidence < 1):
-		return command.Usagef("--confidence %v, want in (0.5, 1)", f.confidence)
+		return usage.Errorf("--confidence %v, want in (0.5, 1)", f.confidence)
 	case !(f.delta >= 0 && f.delta < 1):
-		return command.Usagef("--delta %v, want in [0, 1)", f.delta)
+		return usage.Errorf("--delta %v, want in [0, 1)", f.delta)
 	case !(f.sold >= 0):
-		return command.Usagef("--epsilon %v, want 0 or more", f.sold)
+		return usage.Errorf("--epsilon %v, want 0 or more", f.sold)
 	}
 	audit, err := f.open(a)
 	if err != nil {

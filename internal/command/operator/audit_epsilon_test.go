@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // TestAnEpsilonHasItsDelta: a model that is sold at a larger delta than the audit's would be
@@ -20,12 +22,12 @@ func TestAnEpsilonHasItsDelta(t *testing.T) {
 		"--confidence 0.4":           "--confidence 0.4",
 		"--epsilon 8 --delta 1e-300": "none",
 	} {
-		cmd := newAuditEpsilonCmd(&command.App{Stdout: io.Discard, Stderr: io.Discard})
+		cmd := newAuditEpsilonCmd(&command.App{Streams: terminal.Streams{Stdout: io.Discard, Stderr: io.Discard}})
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		cmd.SetArgs(append(strings.Fields(args), "--checkpoint", "none", "--data", "none", "--in", "none"))
 		err := cmd.Execute()
-		var usage command.UsageError
-		if err == nil || !strings.Contains(err.Error(), want) || errors.As(err, &usage) == (want == "none") {
+		var wrong usage.Error
+		if err == nil || !strings.Contains(err.Error(), want) || errors.As(err, &wrong) == (want == "none") {
 			t.Errorf("%s: %v, want it to name %q", args, err, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-fl/starling/audit/membership"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 type membershipFlags struct {
@@ -52,14 +53,14 @@ claimed.`,
 func (f *membershipFlags) run(ctx context.Context, a *command.App) error {
 	for _, s := range f.questions {
 		if s < 0 || len(f.questions) > 20 {
-			return command.Usagef("--questions %v, want at most 20 numbers of 0 or more", f.questions)
+			return usage.Errorf("--questions %v, want at most 20 numbers of 0 or more", f.questions)
 		}
 	}
 	switch {
 	case f.seeds < 1 || f.seeds > 1000:
-		return command.Usagef("--seeds %d, want 1 to 1000", f.seeds)
+		return usage.Errorf("--seeds %d, want 1 to 1000", f.seeds)
 	case !(f.known > 0 && f.known < 0.9):
-		return command.Usagef("--known %v, want within 0 and 0.9", f.known)
+		return usage.Errorf("--known %v, want within 0 and 0.9", f.known)
 	}
 	audit, err := f.open(a)
 	if err != nil {

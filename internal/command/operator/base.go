@@ -8,6 +8,8 @@ import (
 
 	"github.com/starling-fl/starling/hub"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -44,7 +46,7 @@ with HF_HUB_OFFLINE=1 nobody is asked.`,
 		Example: "  starling base fetch sentence-transformers/all-MiniLM-L6-v2\n  HF_ENDPOINT=https://hub.example.org starling base fetch org/name --revision v1.0",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return command.Usagef("%s takes one model's name, got %d", cmd.CommandPath(), len(args))
+				return usage.Errorf("%s takes one model's name, got %d", cmd.CommandPath(), len(args))
 			}
 			return nil
 		},
@@ -53,9 +55,9 @@ with HF_HUB_OFFLINE=1 nobody is asked.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		client, err := hub.FromEnv()
 		if err != nil {
-			return command.Usage(err)
+			return usage.Wrap(err)
 		}
-		client.Progress = command.FetchProgress(a.Stderr)
+		client.Progress = terminal.FetchProgress(a.Stderr)
 		got, err := client.Fetch(cmd.Context(), args[0], revision)
 		if err != nil {
 			if cmd.Context().Err() != nil {

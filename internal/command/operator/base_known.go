@@ -16,6 +16,7 @@ import (
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/durable"
 	"github.com/starling-fl/starling/internal/named"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/model/known"
 )
 
@@ -80,7 +81,7 @@ Embedded bases are starling/default and starling/documents.`,
 		Example: "  starling base verify sentence-transformers/all-MiniLM-L6-v2",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return command.Usagef("%s takes the names or folders of bases", cmd.CommandPath())
+				return usage.Errorf("%s takes the names or folders of bases", cmd.CommandPath())
 			}
 			return nil
 		},
@@ -131,7 +132,7 @@ func newBaseSignCmd(a *command.App) *cobra.Command {
 printed of it.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || key == "" || (name != "" || revision != "") && len(args) != 1 {
-				return command.Usagef("%s takes --key FILE and the names or folders of bases; --name and --revision are of one", cmd.CommandPath())
+				return usage.Errorf("%s takes --key FILE and the names or folders of bases; --name and --revision are of one", cmd.CommandPath())
 			}
 			return nil
 		},

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/admin"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
@@ -37,7 +38,7 @@ func devicesCmd(a *command.App, name, short, done string, change func(admin.Flee
 	with := fleetFlags(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return command.Usagef("devices %s wants the first digits of an identity: see starling devices list", name)
+			return usage.Errorf("devices %s wants the first digits of an identity: see starling devices list", name)
 		}
 		return with(func(f admin.Fleet) error {
 			for _, arg := range args {

@@ -4,9 +4,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine/plugins"
 	"github.com/starling-fl/starling/internal/evaluation"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -29,12 +31,12 @@ that is not the one to report on.`,
 		Example: "  starling evaluate --checkpoint run1/checkpoint test.tsv\n  starling evaluate --checkpoint run1/checkpoint --rank all --json validation.csv",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return command.Usagef("want one labelled file, got %d", len(args))
+				return usage.Errorf("want one labelled file, got %d", len(args))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ck, err := command.ReadReleased(dir)
+			ck, err := bases.Released(dir)
 			if err != nil {
 				return err
 			}
@@ -45,7 +47,7 @@ that is not the one to report on.`,
 			if ck.Method.Task.PredictsTokens() {
 				columns.Unlabelled = true // labels tell nothing of words
 			}
-			set, err := command.LoadLabelled(args[0], columns)
+			set, err := columns.Load(args[0])
 			if err != nil {
 				return err
 			}
@@ -53,14 +55,14 @@ that is not the one to report on.`,
 				return err // it names file and line
 			}
 			if ck.Method.Task.Reads() != model.ReadsFrames && beams != 1 {
-				return command.Usagef("--beams is for a checkpoint that transcribes recordings")
+				return usage.Errorf("--beams is for a checkpoint that transcribes recordings")
 			}
 			e, err := choice.Open()
 			if err != nil {
 				return err
 			}
 			if ck.Method.Task.Asks() {
-				return evaluation.Answers(cmd.Context(), a, e, ck, set, ranks)
+				return evaluation.Answers(cmd.Context(), &a.Streams, e, ck, set, ranks)
 			}
 			r := evaluation.Report{File: args[0], Engine: e.Name, Texts: len(set.Examples), Best: ck.BestRank, What: evaluation.Called(set.Examples), Beams: beams}
 			if err := r.Measure(cmd.Context(), e, ck, set, ranks, a.Stderr); err != nil {
@@ -80,7 +82,7 @@ that is not the one to report on.`,
 
 func evaluateRanks(ck *model.Checkpoint, text string) ([]int, error) {
 	if text != "all" {
-		b, err := command.ChooseRank(ck, text)
+		b, err := bases.Rank(ck, text)
 		return []int{b}, err
 	}
 	if !ck.Method.Ranked() {

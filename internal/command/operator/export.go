@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -53,14 +55,14 @@ trust_remote_code=True; without it transformers refuses the folder.`,
 		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if dir == "" || out == "" {
-				return command.Usagef("--checkpoint and --out are required: the folder of a released adapter, and the one to write")
+				return usage.Errorf("--checkpoint and --out are required: the folder of a released adapter, and the one to write")
 			}
-			ck, err := command.ReadReleased(dir)
+			ck, err := bases.Released(dir)
 			if err != nil {
 				return err
 			}
 			r := exportReport{Out: out, Format: format}
-			if r.Rank, err = command.ChooseRank(ck, rank); err != nil {
+			if r.Rank, err = bases.Rank(ck, rank); err != nil {
 				return err
 			}
 			folders, err := exportFiles(ck, r.Rank, format, bare)
@@ -126,7 +128,7 @@ func exportFiles(ck *model.Checkpoint, rank int, format string, bare bool) (map[
 		}
 		top = map[string][]byte{"adapter.safetensors": data}
 	default:
-		return nil, command.Usagef("--format is %q, want %s, %s or %s", format, formatPEFT, formatMerged, formatSafetensors)
+		return nil, usage.Errorf("--format is %q, want %s, %s or %s", format, formatPEFT, formatMerged, formatSafetensors)
 	}
 	top[model.CardFile] = ck.Card(rank, format)
 	folders[""] = top

@@ -15,6 +15,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/relay"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // orSilent is a log that takes lines, nil or not.
@@ -45,7 +46,7 @@ coordinator dies, devices dial again at once and wait for the one that takes its
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.nats.URL == "" {
-				return command.Usagef("--nats is required: the URL of the NATS servers that serve --nats has")
+				return usage.Errorf("--nats is required: the URL of the NATS servers that serve --nats has")
 			}
 			return runGateway(cmd.Context(), a, f)
 		},
@@ -78,7 +79,7 @@ func runGateway(ctx context.Context, a *command.App, f gatewayFlags) error {
 	defer nc.Close()
 	g, err := relay.NewGateway(nc, f.name, log)
 	if err != nil {
-		return command.Usagef("--name: %v", err)
+		return usage.Errorf("--name: %v", err)
 	}
 	l, err := net.Listen("tcp", f.listen)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-fl/starling/hub"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/named"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
 )
@@ -40,14 +41,14 @@ base's own (id2label); a base that writes text (T5) has none.`,
 		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if base == "" || out == "" {
-				return command.Usagef("--base and --out are required")
+				return usage.Errorf("--base and --out are required")
 			}
 			rule, err := model.ParseScaling(scale)
 			if err != nil {
-				return command.Usagef("--scale is %.40q, must be rank (alpha/b at rank b) or constant (alpha/r at every rank)", scale)
+				return usage.Errorf("--scale is %.40q, must be rank (alpha/b at rank b) or constant (alpha/r at every rank)", scale)
 			}
 			if rule != model.ScaleByRank && adapter == "" {
-				return command.Usagef("--scale is for an --adapter, which none is given of")
+				return usage.Errorf("--scale is for an --adapter, which none is given of")
 			}
 			ck, err := importCheckpoint(base, adapter, kind, labels, sequence)
 			if err != nil {
@@ -102,7 +103,7 @@ func importCheckpoint(base, adapter, asked string, labels []string, sequence int
 	kind := b.Config.DefaultTask()
 	if asked != "" {
 		if kind, err = model.ParseTask(asked); err != nil {
-			return nil, command.Usage(err)
+			return nil, usage.Wrap(err)
 		}
 	}
 	if len(labels) == 0 && kind.Labelled() {
@@ -111,7 +112,7 @@ func importCheckpoint(base, adapter, asked string, labels []string, sequence int
 		}
 	}
 	if n := len(labels); kind.Labelled() == (n == 0) || n == 1 {
-		return nil, command.Usagef("%d labels: give --labels, at least two, as config.json names none in id2label; "+
+		return nil, usage.Errorf("%d labels: give --labels, at least two, as config.json names none in id2label; "+
 			"and none of a model that answers questions or tells masked words", n)
 	}
 	head, err := model.LoadHead(os.DirFS(dir), b.Config, kind)
@@ -119,7 +120,7 @@ func importCheckpoint(base, adapter, asked string, labels []string, sequence int
 		return nil, fmt.Errorf("base %s: %w", base, err)
 	}
 	if most := b.Config.MaxTokens(); sequence < 0 || sequence > most {
-		return nil, command.Usagef("--sequence is %d, want 1 to %d, which the base has positions for (0: %d)", sequence, most, min(128, most))
+		return nil, usage.Errorf("--sequence is %d, want 1 to %d, which the base has positions for (0: %d)", sequence, most, min(128, most))
 	} else if sequence == 0 {
 		sequence = min(128, most)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/inspection"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 func newInspectCmd(a *command.App) *cobra.Command {
@@ -20,7 +21,7 @@ bound on what a segment may cost. A file that an edge would refuse is refused
 here with the same reason (exit code 1).`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return command.Usagef("inspect takes one file, got %d", len(args))
+				return usage.Errorf("inspect takes one file, got %d", len(args))
 			}
 			return nil
 		},

@@ -8,6 +8,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/fleetdata"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 func newInvoicesCmd(a *command.App) *cobra.Command {
@@ -37,11 +38,11 @@ has documents that was made with the same flags but --train-clients and
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
-				return command.Usagef("--out is required: the folder to write to")
+				return usage.Errorf("--out is required: the folder to write to")
 			}
 			if questions {
 				if documents.Sheets < 1 {
-					return command.Usagef("--sheets is %d, want 1 to %d", documents.Sheets, dataset.MaxSheets)
+					return usage.Errorf("--sheets is %d, want 1 to %d", documents.Sheets, dataset.MaxSheets)
 				}
 				d := &documents
 				d.Seed, d.Split, d.Clients, d.PerClient, d.Providers = cfg.Seed, cfg.Split, cfg.Clients, cfg.PerClient, cfg.Providers
@@ -52,11 +53,11 @@ has documents that was made with the same flags but --train-clients and
 				return a.Emit(r, r.Print)
 			}
 			if cfg.Split == dataset.RedSplit {
-				return command.Usagef("--split %s needs --questions: it is of documents", cfg.Split)
+				return usage.Errorf("--split %s needs --questions: it is of documents", cfg.Split)
 			}
 			for _, name := range ofQuestions {
 				if cmd.Flags().Changed(name) {
-					return command.Usagef("--%s needs --questions: it is about documents, not about texts with labels", name)
+					return usage.Errorf("--%s needs --questions: it is about documents, not about texts with labels", name)
 				}
 			}
 			r, err := fleetdata.WriteInvoices(cfg, out)

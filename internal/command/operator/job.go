@@ -9,6 +9,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/admin"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/job"
 )
 
@@ -26,7 +27,7 @@ explained (starling privacy explain --job FILE).`,
 		Example: "  starling job check examples/job.yaml",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return command.Usagef("%s takes one job file, got %d", cmd.CommandPath(), len(args))
+				return usage.Errorf("%s takes one job file, got %d", cmd.CommandPath(), len(args))
 			}
 			return nil
 		},

@@ -18,6 +18,7 @@ import (
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/job"
 )
 
@@ -44,7 +45,7 @@ a device of one pool cannot enrol in another.`,
 	cmd.Flags().IntVar(&priority, "priority", 0, "whose turn it is where several could make a round: the higher first")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return command.Usagef("job submit wants one job file")
+			return usage.Errorf("job submit wants one job file")
 		}
 		file, err := named.Open(args[0])
 		if err != nil {
@@ -61,7 +62,7 @@ a device of one pool cannot enrol in another.`,
 		}
 		plain, err := job.Parse(strings.NewReader(string(text)))
 		if err != nil || plain.Base != j.Base {
-			return errors.Join(err, command.Usagef("base: %q lies beside the job file: give its whole path, since the server reads the file elsewhere", plain.Base))
+			return errors.Join(err, usage.Errorf("base: %q lies beside the job file: give its whole path, since the server reads the file elsewhere", plain.Base))
 		}
 		in := store.Hosted{Name: name, Pool: pool, Priority: priority, File: text}
 		if in.Name == "" {
@@ -94,10 +95,10 @@ func findPublic(dir, name string) error {
 	}
 	path, err := publicFile(dir, name)
 	if err != nil {
-		return command.Usage(err)
+		return usage.Wrap(err)
 	}
 	if _, err := os.Stat(path); dir != "" && err != nil {
-		return command.Usagef("validation_file is %.80q: put that file to %s first (%v)", name, path, err)
+		return usage.Errorf("validation_file is %.80q: put that file to %s first (%v)", name, path, err)
 	}
 	return nil
 }
@@ -117,7 +118,7 @@ func jobActCmd(a *command.App, name, short string, want store.Want) *cobra.Comma
 	reason := cmd.Flags().String("reason", "", "kept with your name among the acts")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return command.Usagef("job %s wants a job's name: see starling job list", name)
+			return usage.Errorf("job %s wants a job's name: see starling job list", name)
 		}
 		return with(func(h admin.Fleet) error {
 			for _, one := range args {

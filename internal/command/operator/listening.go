@@ -14,9 +14,9 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/coordinator/server"
-	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/durable"
 	"github.com/starling-fl/starling/internal/named"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // certificate is what --listen shows; nil if it speaks in the clear.
@@ -29,15 +29,15 @@ func (f serveFlags) certificate(log *slog.Logger) (*server.Certificate, error) {
 	}
 	switch {
 	case given > 1:
-		return nil, command.Usagef("--tls, --tls-cert and --acme are three ways to the same: give one")
+		return nil, usage.Errorf("--tls, --tls-cert and --acme are three ways to the same: give one")
 	case f.directory != "" && f.acme == "":
-		return nil, command.Usagef("--acme-directory needs --acme")
+		return nil, usage.Errorf("--acme-directory needs --acme")
 	case f.authority != "" && f.directory == "":
-		return nil, command.Usagef("--acme-ca needs --acme-directory: Let's Encrypt's certificate is checked with the system's authorities")
+		return nil, usage.Errorf("--acme-ca needs --acme-directory: Let's Encrypt's certificate is checked with the system's authorities")
 	case files && (f.cert == "" || f.key == ""):
-		return nil, command.Usagef("--tls-cert and --tls-key go together")
+		return nil, usage.Errorf("--tls-cert and --tls-key go together")
 	case files && f.url == "":
-		return nil, command.Usagef("--tls-cert needs --url: devices check the certificate for that name")
+		return nil, usage.Errorf("--tls-cert needs --url: devices check the certificate for that name")
 	case f.tls:
 		return server.Pinned(f.dir)
 	case files:
@@ -82,7 +82,7 @@ func (f serveFlags) proxies() (trusted []netip.Prefix, err error) {
 			p, err = ip.Prefix(ip.BitLen())
 		}
 		if err != nil {
-			return nil, command.Usagef("--trust-proxy is %q: an address, or a range as 10.0.0.0/8", text)
+			return nil, usage.Errorf("--trust-proxy is %q: an address, or a range as 10.0.0.0/8", text)
 		}
 		trusted = append(trusted, p.Masked())
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // TestAdminAddressStays: the operator's address of a folder is the one of the start before,
@@ -96,7 +96,7 @@ func TestTrustedProxies(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
-	var wrong command.UsageError
+	var wrong usage.Error
 	if _, err := (serveFlags{trusted: []string{"proxy.example.org"}}).proxies(); !errors.As(err, &wrong) {
 		t.Errorf("a name: %v", err)
 	}

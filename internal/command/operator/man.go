@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/named"
 )
 
 // newManCmd writes the manual pages that a package puts into the system: one a
@@ -19,7 +20,7 @@ func newManCmd(a *command.App) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := command.EnsureDir(args[0]); err != nil {
+			if err := named.MakeDir(args[0]); err != nil {
 				return err
 			}
 			// A date would make two builds of one commit differ.

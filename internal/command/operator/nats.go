@@ -11,7 +11,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/natsaccess"
 	"github.com/starling-fl/starling/coordinator/relay"
 	"github.com/starling-fl/starling/coordinator/server"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // throughGateways says that devices come over NATS.
@@ -24,11 +24,11 @@ func (f serveFlags) checkNATS() error {
 	}
 	u, err := url.Parse(f.url)
 	if err != nil || u.Hostname() == "" {
-		return command.Usagef("--nats and --nats-listen need --url: the address of the gateways, as https://fl.example.org:8443")
+		return usage.Errorf("--nats and --nats-listen need --url: the address of the gateways, as https://fl.example.org:8443")
 	}
 	plain := !f.tls && f.cert == "" && f.acme == ""
 	if ip, err := netip.ParseAddr(u.Hostname()); plain && (err != nil || !ip.IsLoopback()) {
-		return command.Usagef("gateways without TLS are shown, and may change, all that devices send: give --tls, --tls-cert or --acme")
+		return usage.Errorf("gateways without TLS are shown, and may change, all that devices send: give --tls, --tls-cert or --acme")
 	}
 	return nil
 }
@@ -36,26 +36,26 @@ func (f serveFlags) checkNATS() error {
 func (f serveFlags) checkEmbedded() error {
 	switch {
 	case f.nats.URL != "" && f.natsListen != "":
-		return command.Usagef("--nats and --nats-listen are two ways to have a NATS server: give one; several servers of one --store need one that is not theirs, by --nats")
+		return usage.Errorf("--nats and --nats-listen are two ways to have a NATS server: give one; several servers of one --store need one that is not theirs, by --nats")
 	case f.natsListen == "" && len(f.gateways) > 0:
-		return command.Usagef("--gateway is for --nats-listen: who may use the NATS of --nats is said in its own configuration")
+		return usage.Errorf("--gateway is for --nats-listen: who may use the NATS of --nats is said in its own configuration")
 	case f.natsListen == "":
 		return nil
 	case f.startNATS == nil:
-		return command.Usagef("--nats-listen: this program was built without a NATS server; the one that make build and make release make has it, or give --nats")
+		return usage.Errorf("--nats-listen: this program was built without a NATS server; the one that make build and make release make has it, or give --nats")
 	case f.nats.Access != natsaccess.Access{}:
-		return command.Usagef("--nats-listen takes none of --nats-creds, --nats-ca, --nats-cert, --nats-key and --nats-pin: they are for a server elsewhere")
+		return usage.Errorf("--nats-listen takes none of --nats-creds, --nats-ca, --nats-cert, --nats-key and --nats-pin: they are for a server elsewhere")
 	case len(f.gateways) == 0:
-		return command.Usagef("--nats-listen needs --gateway: the name of each gateway that is let in")
+		return usage.Errorf("--nats-listen needs --gateway: the name of each gateway that is let in")
 	}
 	known := map[string]bool{}
 	for _, name := range f.gateways {
 		if _, err := relay.GatewayUser(name, ""); err != nil {
-			return command.Usagef("--gateway: %v", err)
+			return usage.Errorf("--gateway: %v", err)
 		}
 		file := strings.ToLower(name) // as some machines have files' names
 		if known[file] {
-			return command.Usagef("--gateway %s is given twice: a name is one gateway's", name)
+			return usage.Errorf("--gateway %s is given twice: a name is one gateway's", name)
 		}
 		known[file] = true
 	}

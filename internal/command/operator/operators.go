@@ -11,6 +11,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/admin"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 func newOperatorCmd(a *command.App) *cobra.Command {
@@ -48,7 +49,7 @@ func newOperatorAddCmd(a *command.App) *cobra.Command {
 	cmd.Flags().DurationVar(&expires, "expires", 90*24*time.Hour, "how long the token is good")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return command.Usagef("operator add wants one name")
+			return usage.Errorf("operator add wants one name")
 		}
 		return with(func(h admin.Fleet) error {
 			o, token, err := h.AddOperator(args[0], store.Role(role), expires)
@@ -85,7 +86,7 @@ func newOperatorRevokeCmd(a *command.App) *cobra.Command {
 	with := fleetFlags(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return command.Usagef("operator revoke wants a name: see starling operator list")
+			return usage.Errorf("operator revoke wants a name: see starling operator list")
 		}
 		return with(func(h admin.Fleet) error {
 			for _, name := range args {

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/guarantee"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // privacyFlags are the flags that several privacy commands share.
@@ -67,25 +68,25 @@ func (f *privacyFlags) mechanism(cmd *cobra.Command) {
 func (f *privacyFlags) check(cmd *cobra.Command, a *command.App, required ...string) (dp.Accountant, error) {
 	for _, name := range required {
 		if !cmd.Flags().Changed(name) {
-			return "", command.Usagef("--%s is required", name)
+			return "", usage.Errorf("--%s is required", name)
 		}
 	}
 	acct, err := dp.ParseAccountant(f.Accountant)
 	if err != nil {
-		return "", command.Usage(err)
+		return "", usage.Wrap(err)
 	}
 	if f.Population < 0 {
-		return "", command.Usagef("--population %d, want at least 1", f.Population)
+		return "", usage.Errorf("--population %d, want at least 1", f.Population)
 	}
 	if !cmd.Flags().Changed("delta") {
 		if f.Population == 0 {
-			return "", command.Usagef("--delta or --population is required")
+			return "", usage.Errorf("--delta or --population is required")
 		}
 		f.Delta = dp.DefaultDelta(f.Population)
 	}
 	warning, err := dp.CheckDelta(f.Delta, f.Population)
 	if err != nil {
-		return "", command.Usage(err)
+		return "", usage.Wrap(err)
 	}
 	if warning != "" {
 		fmt.Fprintln(a.Stderr, "warning:", warning)
@@ -93,13 +94,13 @@ func (f *privacyFlags) check(cmd *cobra.Command, a *command.App, required ...str
 	for _, name := range required { // what is not required is the answer
 		switch {
 		case name == "rounds" && (f.Rounds < 1 || f.Rounds > dp.MaxRounds):
-			return "", command.Usagef("--rounds %d, want 1 to %d", f.Rounds, dp.MaxRounds)
+			return "", usage.Errorf("--rounds %d, want 1 to %d", f.Rounds, dp.MaxRounds)
 		case name == "sampling-rate" && !(f.Rate > 0 && f.Rate <= 1):
-			return "", command.Usagef("--sampling-rate %v, want in (0, 1]", f.Rate)
+			return "", usage.Errorf("--sampling-rate %v, want in (0, 1]", f.Rate)
 		case name == "noise-multiplier" && !(f.Noise > 0 && f.Noise <= math.MaxFloat64):
-			return "", command.Usagef("--noise-multiplier %v, want positive", f.Noise)
+			return "", usage.Errorf("--noise-multiplier %v, want positive", f.Noise)
 		case name == "epsilon" && !(f.Epsilon > 0 && f.Epsilon <= math.MaxFloat64):
-			return "", command.Usagef("--epsilon %v, want positive", f.Epsilon)
+			return "", usage.Errorf("--epsilon %v, want positive", f.Epsilon)
 		}
 	}
 	if err := f.CheckUnit(); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/job"
 )
 
@@ -79,19 +80,19 @@ func (f auditFlags) config(given func(string) bool) (audit.Config, error) {
 	cfg := audit.Config{Canaries: f.canaries, Level: 1 - f.confidence, Limit: f.limit}
 	switch {
 	case f.job == "":
-		return cfg, command.Usagef("--job is required")
+		return cfg, usage.Errorf("--job is required")
 	case f.canaries < 0:
-		return cfg, command.Usagef("--canaries %d, want at least 8, or 0 to choose", f.canaries)
+		return cfg, usage.Errorf("--canaries %d, want at least 8, or 0 to choose", f.canaries)
 	case !(f.confidence > 0.5 && f.confidence < 1):
-		return cfg, command.Usagef("--confidence %v, want in (0.5, 1)", f.confidence)
+		return cfg, usage.Errorf("--confidence %v, want in (0.5, 1)", f.confidence)
 	case !(f.online > 0 && f.online <= 1):
-		return cfg, command.Usagef("--online %v, want in (0, 1]", f.online)
+		return cfg, usage.Errorf("--online %v, want in (0, 1]", f.online)
 	case !(f.dropout >= 0 && f.dropout < 1):
-		return cfg, command.Usagef("--dropout %v, want in [0, 1)", f.dropout)
+		return cfg, usage.Errorf("--dropout %v, want in [0, 1)", f.dropout)
 	case f.limit <= 0:
-		return cfg, command.Usagef("--limit %v, want positive", f.limit)
+		return cfg, usage.Errorf("--limit %v, want positive", f.limit)
 	case f.trace != "" && (given("online") || given("dropout")):
-		return cfg, command.Usagef("--trace has both shares: give it, or --online and --dropout")
+		return cfg, usage.Errorf("--trace has both shares: give it, or --online and --dropout")
 	}
 	if f.plot != "" {
 		if err := checkPlotName(f.plots, "plot", f.plot, "svg", "pdf", "png"); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/guarantee"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // Plots draw what commands are asked to, in the format "svg", "pdf" or "png". A program that links
@@ -24,7 +25,7 @@ func checkPlotName(p Plots, flag, name string, formats ...string) error {
 		return err
 	}
 	if p == nil && command.Format(name) != "csv" {
-		return command.Usagef("--%s %q: this program was built without plots: make build makes one with them", flag, name)
+		return usage.Errorf("--%s %q: this program was built without plots: make build makes one with them", flag, name)
 	}
 	return nil
 }

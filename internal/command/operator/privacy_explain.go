@@ -5,6 +5,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/guarantee"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/job"
 )
 
@@ -47,7 +48,7 @@ func (f *privacyFlags) explain(cmd *cobra.Command, jobFile string, simulatedOf, 
 	}
 	for _, name := range []string{"population", "sampling-rate", "rounds"} {
 		if !cmd.Flags().Changed(name) {
-			return guarantee.Explained{}, command.Usagef("--job, or --population, --sampling-rate, --rounds and --noise-multiplier or --epsilon are required: --%s is missing", name)
+			return guarantee.Explained{}, usage.Errorf("--job, or --population, --sampling-rate, --rounds and --noise-multiplier or --epsilon are required: --%s is missing", name)
 		}
 	}
 	return guarantee.Explain(f.Plan, simulatedOf, simulatedCohort)

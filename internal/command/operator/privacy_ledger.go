@@ -6,6 +6,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/spent"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 func newPrivacyLedgerCmd(a *command.App) *cobra.Command {
@@ -23,11 +24,11 @@ all of them do, which is more than any of them says. Their events are composed.`
 		Example: "  starling privacy ledger ./run\n  starling privacy ledger ./run1 ./run2 --delta 1e-6",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return command.Usagef("privacy ledger wants a coordinator's folder, or several, got none")
+				return usage.Errorf("privacy ledger wants a coordinator's folder, or several, got none")
 			}
 			acct, err := dp.ParseAccountant(accountant)
 			if err != nil {
-				return command.Usage(err)
+				return usage.Wrap(err)
 			}
 			r, err := spent.Read(args, delta, acct)
 			if err != nil {

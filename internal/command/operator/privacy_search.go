@@ -5,6 +5,7 @@ import (
 
 	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 func newPrivacySearchCmd(a *command.App) *cobra.Command {
@@ -30,7 +31,7 @@ A sweep that searches by this rule is starling sweep --account-search.`,
 			}
 			of, err := accounting.ParseSearch(runs)
 			if err != nil {
-				return command.Usagef("--runs: %w", err)
+				return usage.Errorf("--runs: %w", err)
 			}
 			r, err := f.Search(of, acct)
 			if err != nil {

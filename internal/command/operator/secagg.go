@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/secagg"
 	"github.com/starling-fl/starling/secagg/strength"
 )
@@ -64,7 +65,7 @@ with the server: per shard, per round and per job. What cannot be met is refused
 			p, err := strength.Choose(m)
 			if err != nil {
 				if errors.Is(err, secagg.ErrConfig) {
-					return command.Usage(err)
+					return usage.Wrap(err)
 				}
 				return err
 			}

@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // runSecagg runs a secagg command and returns its standard output.
 func runSecagg(asJSON bool, args ...string) (string, error) {
 	var out, errs bytes.Buffer
-	cmd := newSecaggCmd(&command.App{Stdout: &out, Stderr: &errs, JSON: asJSON})
+	cmd := newSecaggCmd(&command.App{Streams: terminal.Streams{Stdout: &out, Stderr: &errs, JSON: asJSON}})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(args)
 	cmd.SetOut(&errs)
@@ -82,8 +84,8 @@ func TestSecaggParamsRefuses(t *testing.T) {
 		"--shard 2000 --population 10": "shard 2000",
 	} {
 		_, err := runSecagg(false, append([]string{"params"}, strings.Fields(args)...)...)
-		var usage command.UsageError
-		if !errors.As(err, &usage) || !strings.Contains(err.Error(), says) {
+		var wrong usage.Error
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", args, err, says)
 		}
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/starling-fl/starling/internal/evaluation"
 	"github.com/starling-fl/starling/internal/outcome"
 	"github.com/starling-fl/starling/internal/progress"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/program"
@@ -70,11 +71,11 @@ one fleet, until it is stopped.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case f.dir == "":
-				return command.Usagef("--dir is required, and --job for one job alone: see docs/JOB.md for the job file")
+				return usage.Errorf("--dir is required, and --job for one job alone: see docs/JOB.md for the job file")
 			case f.epsilon < 0 || math.IsInf(f.epsilon, 1) || f.epsilon > 0 != (f.delta > 0) || f.delta >= 1:
-				return command.Usagef("--fleet-epsilon %v and --fleet-delta %v: want both, the first above 0 and the second within 0 and 1", f.epsilon, f.delta)
+				return usage.Errorf("--fleet-epsilon %v and --fleet-delta %v: want both, the first above 0 and the second within 0 and 1", f.epsilon, f.delta)
 			case f.throughGateways() && cmd.Flags().Changed("listen") && f.listen != "":
-				return command.Usagef("--listen and --nats, or --nats-listen, are two ways to hear devices: give one")
+				return usage.Errorf("--listen and --nats, or --nats-listen, are two ways to hear devices: give one")
 			}
 			if err := f.checkNATS(); err != nil {
 				return err
@@ -90,9 +91,9 @@ one fleet, until it is stopped.`,
 			case err != nil:
 				return err
 			case several:
-				return command.Usagef("%s is of a server with several jobs: start it without --job, and give it this job by starling job submit", f.dir)
+				return usage.Errorf("%s is of a server with several jobs: start it without --job, and give it this job by starling job submit", f.dir)
 			case f.mostJobs != 0 || f.epsilon != 0 || f.delta != 0:
-				return command.Usagef("--most-jobs, --fleet-epsilon and --fleet-delta are for a server of several jobs, without --job")
+				return usage.Errorf("--most-jobs, --fleet-epsilon and --fleet-delta are for a server of several jobs, without --job")
 			}
 			return runServe(cmd.Context(), a, f)
 		},
@@ -156,7 +157,7 @@ func runServe(ctx context.Context, a *command.App, f serveFlags) error {
 	start := time.Now()
 	for _, origin := range f.origins { // before anything is made in --dir
 		if _, err := server.ParseOrigin(origin); err != nil {
-			return command.Usagef("--allow-origin: %v", err)
+			return usage.Errorf("--allow-origin: %v", err)
 		}
 	}
 	job, err := job.Load(f.job)
@@ -285,7 +286,7 @@ func serveAndRun(ctx context.Context, a *command.App, c *coordinator.Coordinator
 	if err := c.Reached(token); err != nil {
 		err = errors.Join(err, endpoint.Listener.Close())
 		if errors.Is(err, wire.ErrToken) {
-			return command.Usage(err)
+			return usage.Wrap(err)
 		}
 		return err
 	}

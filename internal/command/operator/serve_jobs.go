@@ -17,6 +17,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/spans"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/program"
@@ -56,7 +57,7 @@ func (f serveFlags) exporter(a *command.App, log *slog.Logger) (*spans.Exporter,
 	}
 	e, err := spans.Open(f.traces, a.Version, log)
 	if err != nil {
-		return nil, command.Usagef("--trace-otlp: %v", err)
+		return nil, usage.Errorf("--trace-otlp: %v", err)
 	}
 	return e, nil
 }
@@ -77,7 +78,7 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 	for flag, given := range map[string]bool{"--validation": f.validation != "", "--test": f.test != "", "--test-every-rank": f.everyRank,
 		"--sample": f.sample != "", "--witness": f.witness != "", "--allow-origin": len(f.origins) > 0, "--despite-dropout": f.despiteDropout, "--qr": f.qr} {
 		if given {
-			return command.Usagef("%s is one job's: it goes with --job%s", flag, map[string]string{"--validation": ", or as validation_file into a job's file"}[flag])
+			return usage.Errorf("%s is one job's: it goes with --job%s", flag, map[string]string{"--validation": ", or as validation_file into a job's file"}[flag])
 		}
 	}
 	if err := f.keep(); err != nil {
@@ -86,7 +87,7 @@ func runJobs(ctx context.Context, a *command.App, f serveFlags) error {
 	if shared, err := store.IsShared(f.dir); err != nil {
 		return err
 	} else if !shared && f.store == "" {
-		return command.Usagef("no job was submitted to %s: give --job for one job alone, or begin a server of several: starling job submit --dir %s job.yaml", f.dir, f.dir)
+		return usage.Errorf("no job was submitted to %s: give --job for one job alone, or begin a server of several: starling job submit --dir %s job.yaml", f.dir, f.dir)
 	}
 	log, err := f.log.Logger(a.Stderr)
 	if err != nil {
@@ -176,7 +177,7 @@ func (f serveFlags) serveJobs(ctx context.Context, a *command.App, host *jobs.Ho
 	if err := site.Reach(url, endpoint.Pin); err != nil {
 		err = errors.Join(err, endpoint.Listener.Close())
 		if errors.Is(err, wire.ErrToken) {
-			return command.Usage(err)
+			return usage.Wrap(err)
 		}
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/admin"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 )
 
 // signIn is how operators sign in by an OpenID provider.
@@ -40,7 +41,7 @@ func (o signIn) open(log *slog.Logger) (*signin.Issuer, error) {
 	groups := map[store.Role][]string{store.RoleAdmin: o.admin, store.RoleOperator: o.operator, store.RoleViewer: o.viewer}
 	if o.issuer == "" {
 		if o.clientID != "" || o.secretFile != "" || len(o.admin)+len(o.operator)+len(o.viewer) > 0 {
-			return nil, command.Usagef("--oidc-client-id, --oidc-client-secret-file, --oidc-admin, --oidc-operator and --oidc-viewer need --oidc-issuer-url")
+			return nil, usage.Errorf("--oidc-client-id, --oidc-client-secret-file, --oidc-admin, --oidc-operator and --oidc-viewer need --oidc-issuer-url")
 		}
 		return nil, nil
 	}
@@ -54,7 +55,7 @@ func (o signIn) open(log *slog.Logger) (*signin.Issuer, error) {
 	}
 	issuer, err := signin.New(signin.Config{Issuer: o.issuer, ClientID: o.clientID, Secret: secret, Claim: o.claim, Groups: groups, Log: log})
 	if err != nil {
-		return nil, command.Usagef("--oidc-issuer-url, --oidc-client-id, --oidc-groups-claim, --oidc-admin, --oidc-operator, --oidc-viewer: %v", err)
+		return nil, usage.Errorf("--oidc-issuer-url, --oidc-client-id, --oidc-groups-claim, --oidc-admin, --oidc-operator, --oidc-viewer: %v", err)
 	}
 	return issuer, nil
 }
@@ -63,11 +64,11 @@ func (o signIn) open(log *slog.Logger) (*signin.Issuer, error) {
 // waits until it does no longer.
 func (f serveFlags) reachAdmin(ctx context.Context, a *command.App, e *server.Endpoint, at func(string) error, issuer *signin.Issuer) (address string, end func(), err error) {
 	if ip, ok := e.Listener.Addr().(*net.TCPAddr); issuer != nil && f.adminURL == "" && ok && ip.IP.IsUnspecified() {
-		return "", nil, command.Usagef("--oidc-issuer-url with --admin %s needs --admin-url: the address to which the issuer sends browsers back", f.admin)
+		return "", nil, usage.Errorf("--oidc-issuer-url with --admin %s needs --admin-url: the address to which the issuer sends browsers back", f.admin)
 	}
 	address = cmp.Or(strings.TrimRight(f.adminURL, "/"), e.URL)
 	if err := at(address); err != nil {
-		return "", nil, command.Usagef("--admin-url: %v", err)
+		return "", nil, usage.Errorf("--admin-url: %v", err)
 	}
 	if issuer == nil {
 		return address, func() {}, nil

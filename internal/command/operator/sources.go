@@ -7,7 +7,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/bucket"
 	"github.com/starling-fl/starling/coordinator/shelf"
 	"github.com/starling-fl/starling/internal/bases"
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 )
@@ -18,7 +18,7 @@ func (f serveFlags) shelf(log *slog.Logger) (*shelf.Shelf, error) {
 	if f.blobs != "" {
 		var err error
 		if from, err = bucket.Open(f.blobs); err != nil {
-			return nil, command.Usagef("--blobs: %v", err)
+			return nil, usage.Errorf("--blobs: %v", err)
 		}
 	}
 	return shelf.New(from, f.dir, sources{}, log), nil

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/admin"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
@@ -53,13 +54,13 @@ func newTokenCreateCmd(a *command.App) *cobra.Command {
 	cmd.Flags().StringVar(&of, "of", "", "of a server with several jobs, the job that it leads to, else all of them (starling join --fleet); the devices are the fleet's")
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if uses < 1 || uses > store.MaxUses {
-			return command.Usagef("--uses is %d, want 1..%d", uses, store.MaxUses)
+			return usage.Errorf("--uses is %d, want 1..%d", uses, store.MaxUses)
 		}
 		if expires < time.Minute || expires > store.MaxLife {
-			return command.Usagef("--expires is %v, want a minute to ten years", expires)
+			return usage.Errorf("--expires is %v, want a minute to ten years", expires)
 		}
 		if len(note) > store.MaxNote {
-			return command.Usagef("--note has %d bytes, limit %d", len(note), store.MaxNote)
+			return usage.Errorf("--note has %d bytes, limit %d", len(note), store.MaxNote)
 		}
 		return with(func(h admin.Fleet) error {
 			reached, err := h.Reached()
@@ -80,7 +81,7 @@ func newTokenCreateCmd(a *command.App) *cobra.Command {
 				return err
 			}
 			if err := token.Validate(); err != nil {
-				return command.Usage(err)
+				return usage.Wrap(err)
 			}
 			i, secret, err := h.Invite(note, uses, expires)
 			if err != nil {
@@ -116,7 +117,7 @@ func below(h admin.Fleet, url, name string) (string, error) {
 			return strings.TrimRight(url, "/") + wire.JobPath + name, nil
 		}
 	}
-	return "", command.Usagef("--of is %q: give one of the jobs that starling job list names, or leave it out for all of them", name)
+	return "", usage.Errorf("--of is %q: give one of the jobs that starling job list names, or leave it out for all of them", name)
 }
 
 func newTokenListCmd(a *command.App) *cobra.Command {
@@ -165,13 +166,13 @@ func newTokenRevokeCmd(a *command.App) *cobra.Command {
 	with := fleetFlags(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return command.Usagef("token revoke wants the number of an invitation: see starling token list")
+			return usage.Errorf("token revoke wants the number of an invitation: see starling token list")
 		}
 		return with(func(f admin.Fleet) error {
 			for _, arg := range args {
 				id, err := strconv.ParseInt(arg, 10, 64)
 				if err != nil {
-					return command.Usagef("%q is not the number of an invitation", arg)
+					return usage.Errorf("%q is not the number of an invitation", arg)
 				}
 				if err := f.Revoke(id); err != nil {
 					return err

@@ -23,6 +23,8 @@ import (
 	"github.com/starling-fl/starling/internal/command/operator"
 	"github.com/starling-fl/starling/internal/guarantee"
 	"github.com/starling-fl/starling/internal/spent"
+	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/lab/internal/plots"
 )
 
@@ -31,7 +33,7 @@ func runPrivacy(t *testing.T, asJSON bool, args ...string) (string, error) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	root := &cobra.Command{}
-	root.AddCommand(operator.Commands(&command.App{Stdout: &out, Stderr: &errs, JSON: asJSON}, plots.Plots{}, nil)...)
+	root.AddCommand(operator.Commands(&command.App{Streams: terminal.Streams{Stdout: &out, Stderr: &errs, JSON: asJSON}}, plots.Plots{}, nil)...)
 	cmd, _, err := root.Find([]string{"privacy"})
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +162,7 @@ func TestPrivacyUsage(t *testing.T) {
 		{"explain", "--population", "10"},
 		{"ledger"},
 	} {
-		if _, err := runPrivacy(t, false, args...); !errors.As(err, &command.UsageError{}) {
+		if _, err := runPrivacy(t, false, args...); !errors.As(err, &usage.Error{}) {
 			t.Errorf("%v: error %v, want wrong usage", args, err)
 		}
 	}
@@ -177,7 +179,7 @@ func TestPrivacyRefusesTooManyRounds(t *testing.T) {
 	} {
 		for _, rounds := range []string{"8589934590", "1073741825"} {
 			_, err := runPrivacy(t, false, append(args, rounds)...)
-			if !errors.As(err, &command.UsageError{}) || !strings.Contains(err.Error(), "1073741824") || !strings.Contains(err.Error(), rounds) {
+			if !errors.As(err, &usage.Error{}) || !strings.Contains(err.Error(), "1073741824") || !strings.Contains(err.Error(), rounds) {
 				t.Errorf("%v %s: %v", args, rounds, err)
 			}
 		}
@@ -408,7 +410,7 @@ func TestPrivacyLedgersCompose(t *testing.T) {
 		"give more":      {"ledger", one, two, "--delta", "1e-7"},
 		"privacy ledger": {"ledger"},
 	} {
-		if _, err := runPrivacy(t, false, args...); !errors.As(err, &command.UsageError{}) || !strings.Contains(err.Error(), name) {
+		if _, err := runPrivacy(t, false, args...); !errors.As(err, &usage.Error{}) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v: %v, want %q", args, err, name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/terminal"
 )
 
 // A model that somebody hands on has the last word on no terminal: what its labels would
@@ -27,7 +28,7 @@ func TestHostileLabels(t *testing.T) {
 		t.Errorf("exit %d: %q", code, said.String())
 	}
 	var shown bytes.Buffer
-	a := &command.App{Stdout: &shown}
+	a := &command.App{Streams: terminal.Streams{Stdout: &shown}}
 	if err := a.Emit(nil, func(w io.Writer) error { _, err := io.WriteString(w, evil+"\tpain à l'ail 麦\n"); return err }); err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/fleetdata"
+	"github.com/starling-fl/starling/internal/named"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/lab/bandwidth"
 	"github.com/starling-fl/starling/quant"
 )
@@ -132,7 +134,7 @@ func (f *bandwidthFlags) apply(given func(string) bool) error {
 		set("schemes", func() { f.schemes = []string{"masked:nf4", "masked:int4", "masked:int5", "clear:f32", "clear:nf4dq"} })
 		set("codecs", func() { f.codecs = []string{"zstd"} })
 	default:
-		return command.Usagef("--preset: no preset %q; there are %s, %s", f.preset, presetDocVQA, presetDyLoRA)
+		return usage.Errorf("--preset: no preset %q; there are %s, %s", f.preset, presetDocVQA, presetDyLoRA)
 	}
 	return nil
 }
@@ -140,7 +142,7 @@ func (f *bandwidthFlags) apply(given func(string) bool) error {
 // chosen resolves --schemes and the two restrictions.
 func (f *bandwidthFlags) chosen(maskedOnly, clearOnly bool) ([]bandwidth.Scheme, error) {
 	if maskedOnly && clearOnly {
-		return nil, command.Usagef("--masked-only and --clear-only exclude each other")
+		return nil, usage.Errorf("--masked-only and --clear-only exclude each other")
 	}
 	all := bandwidth.Schemes()
 	var out []bandwidth.Scheme
@@ -154,12 +156,12 @@ func (f *bandwidthFlags) chosen(maskedOnly, clearOnly bool) ([]bandwidth.Scheme,
 	}
 	for _, want := range f.schemes {
 		if !slices.ContainsFunc(all, func(c bandwidth.Scheme) bool { return c.Name == want || c.String() == want }) {
-			return nil, command.Usagef("--schemes: no scheme %q; masked: %s; without a mask: %s", want,
+			return nil, usage.Errorf("--schemes: no scheme %q; masked: %s; without a mask: %s", want,
 				strings.Join(quant.SchemeNames(), ", "), strings.Join(quant.FormatNames(), ", "))
 		}
 	}
 	if len(out) == 0 {
-		return nil, command.Usagef("--schemes leaves nothing to measure")
+		return nil, usage.Errorf("--schemes leaves nothing to measure")
 	}
 	return out, nil
 }
@@ -172,28 +174,28 @@ func (f *bandwidthFlags) validate() error {
 	}
 	for _, c := range f.codecs {
 		if _, err := quant.LookupCodec(c); err != nil || c == "" {
-			return command.Usagef("--codecs: no codec %q; there are %s", c, strings.Join(quant.CodecNames(), ", "))
+			return usage.Errorf("--codecs: no codec %q; there are %s", c, strings.Join(quant.CodecNames(), ", "))
 		}
 	}
 	switch {
 	case f.params < 32 || f.params > quant.MaxDimension:
-		return command.Usagef("--params is %d, want 32..%d", f.params, quant.MaxDimension)
+		return usage.Errorf("--params is %d, want 32..%d", f.params, quant.MaxDimension)
 	case !(f.rate > 0 && f.rate <= 1):
-		return command.Usagef("--sampling-rate is %v, want above 0, at most 1", f.rate)
+		return usage.Errorf("--sampling-rate is %v, want above 0, at most 1", f.rate)
 	case !(f.epsilon > 0):
-		return command.Usagef("--epsilon is %v, must be positive", f.epsilon)
+		return usage.Errorf("--epsilon is %v, must be positive", f.epsilon)
 	case !f.train && (f.base != "" || f.data != ""):
-		return command.Usagef("--base and --data need --train")
+		return usage.Errorf("--base and --data need --train")
 	case !f.train && f.preset != presetDyLoRA && len(f.ranks) > 0:
-		return command.Usagef("--ranks needs --train or --preset %s", presetDyLoRA)
+		return usage.Errorf("--ranks needs --train or --preset %s", presetDyLoRA)
 	}
 	for _, r := range f.ranks {
 		if r < 1 || r > 1024 {
-			return command.Usagef("--ranks: %d, want 1..1024", r)
+			return usage.Errorf("--ranks: %d, want 1..1024", r)
 		}
 	}
 	if f.JobRounds < 1 {
-		return command.Usagef("--job-rounds is %d, must be positive", f.JobRounds)
+		return usage.Errorf("--job-rounds is %d, must be positive", f.JobRounds)
 	}
 	z, err := accounting.CalibrateNoise(f.epsilon, bandwidthDelta, f.rate, f.JobRounds, dp.Tight)
 	if err != nil {
@@ -206,7 +208,7 @@ func (f *bandwidthFlags) validate() error {
 // asFlag names a setting by its flag.
 func asFlag(err error) error {
 	if s := new(bandwidth.SettingError); errors.As(err, &s) {
-		return command.Usagef("--%s: %w", s.Setting, s.Err)
+		return usage.Errorf("--%s: %w", s.Setting, s.Err)
 	}
 	return err
 }
@@ -298,7 +300,7 @@ func (f *bandwidthFlags) subject(ctx context.Context, a *command.App, at bandwid
 // files writes what --csv and --plot ask for.
 func (f *bandwidthFlags) files(r *bandwidth.Report) error {
 	write := func(path string, to func(io.Writer) error) error {
-		if err := command.EnsureDir(filepath.Dir(path)); err != nil {
+		if err := named.MakeDir(filepath.Dir(path)); err != nil {
 			return err
 		}
 		file, err := os.Create(path)

@@ -15,13 +15,15 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/lab/bandwidth"
 )
 
 // bandwidthCommand runs the command by itself.
 func bandwidthCommand(t *testing.T, out io.Writer, args ...string) error {
 	t.Helper()
-	a := &command.App{Stdin: strings.NewReader(""), Stdout: out, Stderr: io.Discard, JSON: true}
+	a := &command.App{Streams: terminal.Streams{Stdin: strings.NewReader(""), Stdout: out, Stderr: io.Discard, JSON: true}}
 	cmd := newBandwidthCmd(a)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(args)
@@ -147,8 +149,8 @@ func TestBandwidthRefuses(t *testing.T) {
 		"--clip 0", "--ranks 4", "--data x.tsv", "--train --ranks 0", "--masked-only --clear-only", "--schemes clear:f32 --masked-only",
 		"--sampling-rate 0", "--epsilon -1", "--job-rounds 0", "surplus",
 	} {
-		var usage command.UsageError
-		if err := bandwidthCommand(t, io.Discard, strings.Fields(args)...); !errors.As(err, &usage) {
+		var wrong usage.Error
+		if err := bandwidthCommand(t, io.Discard, strings.Fields(args)...); !errors.As(err, &wrong) {
 			t.Errorf("bandwidth %s: %v, want a usage error", args, err)
 		}
 	}

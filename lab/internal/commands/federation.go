@@ -16,6 +16,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/lab/federation"
 )
 
@@ -59,7 +60,7 @@ statements that are answered yes or no, and invoices.`,
 		Args: command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if out == "" {
-				return command.Usagef("--out is required: the folder to write to")
+				return usage.Errorf("--out is required: the folder to write to")
 			}
 			var err error
 			if c.Clients, err = clientsOf(clients, c); err != nil {
@@ -67,7 +68,7 @@ statements that are answered yes or no, and invoices.`,
 			}
 			f, err := federation.New(c)
 			if err != nil {
-				return command.Usage(err)
+				return usage.Wrap(err)
 			}
 			if c.Pages {
 				for _, s := range []*dataset.Set{f.Train, f.Test} {
@@ -109,11 +110,11 @@ func clientsOf(text string, c federation.Config) (n [3]int, err error) {
 	}
 	parts := strings.Split(text, ",")
 	if len(parts) != len(n) {
-		return n, command.Usagef("--clients is %q, want three numbers, as 1,5,4", text)
+		return n, usage.Errorf("--clients is %q, want three numbers, as 1,5,4", text)
 	}
 	for i, p := range parts {
 		if n[i], err = strconv.Atoi(strings.TrimSpace(p)); err != nil || n[i] < 0 || n[i] > 1<<16 {
-			return n, command.Usagef("--clients is %q, want three numbers of 0 to %d", text, 1<<16)
+			return n, usage.Errorf("--clients is %q, want three numbers of 0 to %d", text, 1<<16)
 		}
 	}
 	return n, nil

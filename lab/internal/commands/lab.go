@@ -177,7 +177,7 @@ func (l *labData) file(path string) (labFile, error) {
 	if f, ok := l.read[path]; ok {
 		return f, nil
 	}
-	all, err := command.LoadLabelled(path, l.columns)
+	all, err := l.columns.Load(path)
 	if err != nil {
 		return labFile{}, err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/named"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/lab/loadtest"
 )
@@ -42,20 +43,20 @@ A coordinator on another machine is left alone unless you name its host twice.`,
 			"  starling loadtest @token --host staging.example.org --host staging.example.org",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return command.Usagef("loadtest wants one join token, or @FILE with one")
+				return usage.Errorf("loadtest wants one join token, or @FILE with one")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case cfg.Devices < 1 || cfg.Devices > mostLoad:
-				return command.Usagef("--devices is %d, want 1..%d", cfg.Devices, mostLoad)
+				return usage.Errorf("--devices is %d, want 1..%d", cfg.Devices, mostLoad)
 			case !(cfg.Drop >= 0 && cfg.Drop <= 1):
-				return command.Usagef("--drop is %v, want 0..1", cfg.Drop)
+				return usage.Errorf("--drop is %v, want 0..1", cfg.Drop)
 			case cfg.Late < 0 || cfg.Late > time.Hour:
-				return command.Usagef("--late is %v, want at most an hour", cfg.Late)
+				return usage.Errorf("--late is %v, want at most an hour", cfg.Late)
 			case lasts <= 0 || lasts > longestLoad:
-				return command.Usagef("--for is %v, want at most %v", lasts, longestLoad)
+				return usage.Errorf("--for is %v, want at most %v", lasts, longestLoad)
 			}
 			token, err := loadToken(args[0])
 			if err != nil {
@@ -66,7 +67,7 @@ A coordinator on another machine is left alone unless you name its host twice.`,
 			}
 			for _, at := range cfg.By {
 				if a, err := netip.ParseAddrPort(at); err != nil || !a.Addr().IsLoopback() && !slices.Contains(hosts, a.Addr().String()) {
-					return command.Usagef("--by is %q: want an address of this machine with its port, or one that --host names", at)
+					return usage.Errorf("--by is %q: want an address of this machine with its port, or one that --host names", at)
 				}
 			}
 			fleet, err := loadtest.New(cfg, token.String())
@@ -96,7 +97,7 @@ func loadToken(text string) (wire.Token, error) {
 	}
 	t, err := wire.ParseToken(text)
 	if err != nil {
-		return t, command.Usage(err)
+		return t, usage.Wrap(err)
 	}
 	return t, nil
 }
@@ -105,14 +106,14 @@ func loadToken(text string) (wire.Token, error) {
 func mayLoad(t wire.Token, hosts []string) error {
 	u, err := url.Parse(t.URL)
 	if err != nil {
-		return command.Usage(err)
+		return usage.Wrap(err)
 	}
 	host := u.Hostname()
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
 		return nil // a name, also localhost, is whatever a resolver says
 	}
 	if len(hosts) != 2 || hosts[0] != host || hosts[1] != host {
-		return command.Usagef("the coordinator is at %s, which is not this machine by its address: if it is yours to load, and has nobody's devices, "+
+		return usage.Errorf("the coordinator is at %s, which is not this machine by its address: if it is yours to load, and has nobody's devices, "+
 			"say so twice: --host %s --host %s", host, host, host)
 	}
 	return nil

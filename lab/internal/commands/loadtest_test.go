@@ -15,6 +15,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/internal/tiny"
 	"github.com/starling-fl/starling/internal/watchdog"
 	"github.com/starling-fl/starling/internal/wire"
@@ -53,7 +54,7 @@ func loaded(t *testing.T, n int) (*coordinator.Coordinator, wire.Token) {
 func load(t *testing.T, args ...string) (r loadtest.Report, err error) {
 	t.Helper()
 	var out bytes.Buffer
-	a := &command.App{Stdin: strings.NewReader(""), Stdout: &out, Stderr: io.Discard, JSON: true}
+	a := &command.App{Streams: terminal.Streams{Stdin: strings.NewReader(""), Stdout: &out, Stderr: io.Discard, JSON: true}}
 	cmd := newLoadtestCmd(a)
 	cmd.SetArgs(args)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true

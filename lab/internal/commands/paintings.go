@@ -10,6 +10,7 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/lab/internal/paintings"
 )
 
@@ -33,11 +34,11 @@ own, which its paintings vary. Another --split has other paintings by the same a
 		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if out == "" {
-				return command.Usagef("--out is required: the folder to write to")
+				return usage.Errorf("--out is required: the folder to write to")
 			}
 			set, err := paintings.Generate(c)
 			if err != nil {
-				return command.Usage(err)
+				return usage.Wrap(err)
 			}
 			if err := writePaintings(out, set); err != nil {
 				return err

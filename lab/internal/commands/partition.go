@@ -11,6 +11,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/usage"
 	grids "github.com/starling-fl/starling/lab/report"
 	"github.com/starling-fl/starling/lab/sweep"
 )
@@ -43,10 +44,10 @@ draws them as discs, an .svg, a .pdf or a .png.`,
 		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if s.Data == "" {
-				return command.Usagef("--data is missing: the file whose division is shown")
+				return usage.Errorf("--data is missing: the file whose division is shown")
 			}
 			if show < 1 {
-				return command.Usagef("--clients is %d, must be at least 1", show)
+				return usage.Errorf("--clients is %d, must be at least 1", show)
 			}
 			if plotFile != "" {
 				if err := command.CheckFormat("plot", plotFile, "svg", "pdf", "png"); err != nil {
@@ -54,7 +55,7 @@ draws them as discs, an .svg, a .pdf or a .png.`,
 				}
 			}
 			if err := s.Check(); err != nil {
-				return command.Usage(err)
+				return usage.Wrap(err)
 			}
 			r, err := partitionOf(s, columns, show)
 			if err != nil {

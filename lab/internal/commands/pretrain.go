@@ -20,6 +20,7 @@ import (
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine/plugins"
 	"github.com/starling-fl/starling/internal/named"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/lab/federation"
 	"github.com/starling-fl/starling/lab/pretraining"
 	"github.com/starling-fl/starling/model"
@@ -95,23 +96,23 @@ is thrown away.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case out == "":
-				return command.Usagef("--out is missing: the folder to write")
+				return usage.Errorf("--out is missing: the folder to write")
 			case kind != "bert" && kind != "t5" && kind != "llama" && kind != "hubert":
-				return command.Usagef("--architecture is %.40q, want bert, t5, llama or hubert", kind)
+				return usage.Errorf("--architecture is %.40q, want bert, t5, llama or hubert", kind)
 			case kind == "hubert" && (generated || len(corpus) > 0):
-				return command.Usagef("--architecture hubert is trained on recordings: give --recordings DIR alone")
+				return usage.Errorf("--architecture hubert is trained on recordings: give --recordings DIR alone")
 			case heard.from != "" && kind != "hubert":
-				return command.Usagef("--from is for --architecture hubert")
+				return usage.Errorf("--from is for --architecture hubert")
 			case (kind == "hubert") != (heard.path != ""):
-				return command.Usagef("--recordings DIR is what --architecture hubert is trained on: give both")
+				return usage.Errorf("--recordings DIR is what --architecture hubert is trained on: give both")
 			case kind != "hubert" && generated == (len(corpus) > 0):
-				return command.Usagef("give either --corpus FILE... or --generated")
+				return usage.Errorf("give either --corpus FILE... or --generated")
 			case kind == "t5" && !generated:
-				return command.Usagef("--architecture t5 is trained on generated documents: give --generated")
+				return usage.Errorf("--architecture t5 is trained on generated documents: give --generated")
 			case documents.sentinels < 0 || documents.sentinels > 100:
-				return command.Usagef("--sentinels is %d, want 0 to 100", documents.sentinels)
+				return usage.Errorf("--sentinels is %d, want 0 to 100", documents.sentinels)
 			case kind == "llama" && !generated:
-				return command.Usagef("--architecture llama is trained on generated commands: give --generated")
+				return usage.Errorf("--architecture llama is trained on generated commands: give --generated")
 			}
 			text, fileErr := corpusText(corpus)
 			if generated {
@@ -120,7 +121,7 @@ is thrown away.`,
 			spec.Config = model.BERT(vocab, hidden, layers, heads, seq)
 			spec.Sequence = seq
 			if err := spec.Config.Validate(); err != nil {
-				return command.Usage(err)
+				return usage.Wrap(err)
 			}
 			e, err := choice.Open()
 			if err != nil {
@@ -134,7 +135,7 @@ is thrown away.`,
 			switch kind {
 			case "t5":
 				if err := documents.take(cmd.Flags(), spec, hidden, layers, heads, vocab, seq); err != nil {
-					return command.Usage(err)
+					return usage.Wrap(err)
 				}
 				if documents.tables {
 					documents.Source = federation.GeneratedVersion
@@ -144,14 +145,14 @@ is thrown away.`,
 				base, err = makeDocumentBase(cmd.Context(), documents, trainProgress(a.Stderr, documents.Steps, &r))
 			case "llama":
 				if err := ofCalls.take(cmd.Flags(), spec, hidden, layers, heads, vocab, seq); err != nil {
-					return command.Usage(err)
+					return usage.Wrap(err)
 				}
 				ofCalls.format, ofCalls.Backend, ofCalls.StatePath = model.Format(format), e.Backend, spec.StatePath
 				r.Steps = ofCalls.Steps
 				base, err = makeCallsBase(cmd.Context(), ofCalls, trainProgress(a.Stderr, ofCalls.Steps, &r))
 			case "hubert":
 				if err := heard.take(cmd.Flags(), spec, hidden, layers, heads, vocab, seq); err != nil {
-					return command.Usage(err)
+					return usage.Wrap(err)
 				}
 				heard.format, heard.Backend, heard.StatePath = model.Format(format), e.Backend, spec.StatePath
 				r.Steps = heard.Steps

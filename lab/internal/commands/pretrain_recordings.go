@@ -10,7 +10,6 @@ import (
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/bases"
-	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/lab/pretraining"
 	"github.com/starling-fl/starling/lab/voices"
@@ -62,7 +61,7 @@ func (s *heardSpec) take(f *pflag.FlagSet, given pretraining.EncoderSpec, hidden
 
 // makeHeardBase trains an encoder of recordings on what a folder of them is labelled.
 func makeHeardBase(ctx context.Context, s heardSpec, progress pretraining.Progress) (*model.Base, error) {
-	set, err := command.LoadLabelled(s.path, dataset.Columns{})
+	set, err := dataset.Columns{}.Load(s.path)
 	if err != nil {
 		return nil, err
 	}

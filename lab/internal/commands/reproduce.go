@@ -9,6 +9,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/usage"
 	grids "github.com/starling-fl/starling/lab/report"
 )
 
@@ -28,20 +29,20 @@ listed as not run.`,
 		Example: "  starling reproduce docs/reproduction --out docs/REPRODUCTION.md",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return command.Usagef("want one folder, got %d arguments", len(args))
+				return usage.Errorf("want one folder, got %d arguments", len(args))
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if out == "" {
-				return command.Usagef("--out is missing: the file to write")
+				return usage.Errorf("--out is missing: the file to write")
 			}
 			info, err := os.Stat(args[0])
 			if err != nil {
 				return err
 			}
 			if !info.IsDir() {
-				return command.Usagef("%s is no folder", args[0])
+				return usage.Errorf("%s is no folder", args[0])
 			}
 			text, err := grids.Reproduction(os.DirFS(args[0]))
 			if err != nil {

@@ -20,6 +20,8 @@ import (
 	"github.com/starling-fl/starling/internal/engine/plugins"
 	"github.com/starling-fl/starling/internal/exposure"
 	"github.com/starling-fl/starling/internal/fleetdata"
+	"github.com/starling-fl/starling/internal/named"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/lab/sweep"
 )
 
@@ -86,11 +88,11 @@ const mostShadowRuns = 256
 func runShadows(ctx context.Context, a *command.App, f shadowsFlags, given func(string) bool) (err error) {
 	switch {
 	case f.out == "" || f.settings.Data == "" || f.settings.Test == "":
-		return command.Usagef("--out, --data and --test are required")
+		return usage.Errorf("--out, --data and --test are required")
 	case f.shadows < 0 || f.shadows > mostShadowRuns:
-		return command.Usagef("--shadows %d, want 0 to %d", f.shadows, mostShadowRuns)
+		return usage.Errorf("--shadows %d, want 0 to %d", f.shadows, mostShadowRuns)
 	case f.by == exposure.ByExample:
-		return command.Usagef("--by example: want provider or user, whom a file names")
+		return usage.Errorf("--by example: want provider or user, whom a file names")
 	}
 	d, err := newShadowData(f)
 	if err != nil {
@@ -129,7 +131,7 @@ func runShadows(ctx context.Context, a *command.App, f shadowsFlags, given func(
 		if err := settleArithmetic(a.Stderr, lab, folder, &s); err != nil {
 			return err
 		}
-		if err := command.EnsureDir(folder); err != nil {
+		if err := named.MakeDir(folder); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.Stderr, "%s: %d of %d %ss, %d clients\n", what, len(d.members(k)), len(d.names), r.By, s.Population)
@@ -205,10 +207,10 @@ type shadowData struct {
 func newShadowData(f shadowsFlags) (*shadowData, error) {
 	d := &shadowData{seed: f.settings.Seed, clients: f.settings.Population}
 	var err error
-	if d.all, err = command.LoadLabelled(f.settings.Data, f.columns); err != nil {
+	if d.all, err = f.columns.Load(f.settings.Data); err != nil {
 		return nil, err
 	}
-	if d.test, err = command.LoadLabelled(f.settings.Test, f.columns); err != nil {
+	if d.test, err = f.columns.Load(f.settings.Test); err != nil {
 		return nil, err
 	}
 	if d.test, err = d.test.Relabel(d.all.Labels); err != nil {

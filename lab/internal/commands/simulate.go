@@ -20,9 +20,11 @@ import (
 	"github.com/starling-fl/starling/internal/durable"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/engine/plugins"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/progress"
 	"github.com/starling-fl/starling/internal/strict"
 	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/internal/usage"
 	grids "github.com/starling-fl/starling/lab/report"
 	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/simulate"
@@ -69,10 +71,10 @@ what the simulated deployment would spend.`,
 			}
 			if f.plot != "" {
 				if err := grids.CheckPlotName(f.plot); err != nil {
-					return command.Usagef("--plot %.80q: want a name that ends in %s", f.plot, strings.Join(grids.Formats, ", "))
+					return usage.Errorf("--plot %.80q: want a name that ends in %s", f.plot, strings.Join(grids.Formats, ", "))
 				}
 				if f.settings.Every == 0 {
-					return command.Usagef("--plot: --every is 0, and accuracy is measured at the end alone: give --every 1 or more")
+					return usage.Errorf("--plot: --every is 0, and accuracy is measured at the end alone: give --every 1 or more")
 				}
 			}
 			return runSimulate(cmd.Context(), a, f, cmd.Flags().Changed)
@@ -142,22 +144,22 @@ func (f simulateFlags) resolve(given func(string) bool) (sweep.Settings, error) 
 	for _, pair := range f.set {
 		key, text, ok := strings.Cut(pair, "=")
 		if !ok {
-			return s, command.Usagef("--set %q: want key=value", pair)
+			return s, usage.Errorf("--set %q: want key=value", pair)
 		}
 		if err != nil {
 			break
 		}
 		var value any
 		if e := strict.Decode([]byte(text), &value); e != nil {
-			return s, command.Usagef("--set %s: %v", key, e)
+			return s, usage.Errorf("--set %s: %v", key, e)
 		}
 		s, err = s.With(key, value)
 	}
 	if err != nil {
-		return s, command.Usage(err)
+		return s, usage.Wrap(err)
 	}
 	if err := s.Check(); err != nil {
-		return s, command.Usage(err)
+		return s, usage.Wrap(err)
 	}
 	return s.WithTrueCohort(), nil
 }
@@ -185,7 +187,7 @@ func runSimulate(ctx context.Context, a *command.App, f simulateFlags, given fun
 	if err := settleArithmetic(a.Stderr, lab, f.out, &s); err != nil {
 		return err
 	}
-	if err := command.EnsureDir(f.out); err != nil {
+	if err := named.MakeDir(f.out); err != nil {
 		return err
 	}
 	stop, err := f.queue.serve(ctx, a, lab, f.engine.Together)

@@ -19,6 +19,7 @@ import (
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/engine/plugins"
+	"github.com/starling-fl/starling/internal/usage"
 	grids "github.com/starling-fl/starling/lab/report"
 	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/simulate"
@@ -58,7 +59,7 @@ against what was published.`,
 				want = 0
 			}
 			if len(args) != want {
-				return command.Usagef("want one sweep file or --preset, got %d arguments", len(args))
+				return usage.Errorf("want one sweep file or --preset, got %d arguments", len(args))
 			}
 			return nil
 		},
@@ -118,7 +119,7 @@ func (f sweepFlags) plan(args []string) (plan *sweep.Plan, name string, err erro
 		err = plan.AccountSearch(f.account)
 	}
 	if f.test+f.partition != "" && f.data == "" {
-		return nil, "", command.Usagef("--test and --partition are of --data: give it too, or name them in the sweep file")
+		return nil, "", usage.Errorf("--test and --partition are of --data: give it too, or name them in the sweep file")
 	}
 	if err == nil && f.data != "" {
 		err = plan.Over(f.data, f.test, f.partition)
@@ -288,14 +289,14 @@ which runs of each preset are there.`,
 		Example: "  starling report methods\n  starling report methods methods-of-the-other-machine --out both\n  starling report docs/reproduction",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return command.Usagef("want the folder of a sweep, got no argument")
+				return usage.Errorf("want the folder of a sweep, got no argument")
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			made, err := grids.ParseInterval(interval)
 			if err != nil {
-				return command.Usagef("--interval is %.40q, must be t, or bca (bootstrap, with ten seeds or more)", interval)
+				return usage.Errorf("--interval is %.40q, must be t, or bca (bootstrap, with ten seeds or more)", interval)
 			}
 			if tables(args) {
 				all, err := grids.Progress(os.DirFS(args[0]))

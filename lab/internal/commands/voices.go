@@ -11,6 +11,7 @@ import (
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/lab/voices"
 )
 
@@ -41,7 +42,7 @@ the usual rate. The same command again makes what is missing.`,
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
-				return command.Usagef("--out is required: the folder to write to")
+				return usage.Errorf("--out is required: the folder to write to")
 			}
 			if words != "" {
 				data, err := named.Read(words, 1<<20)
@@ -49,13 +50,13 @@ the usual rate. The same command again makes what is missing.`,
 					return err
 				}
 				if c.Words = strings.Fields(string(data)); len(c.Words) == 0 {
-					return command.Usagef("--words %s holds no words", words)
+					return usage.Errorf("--words %s holds no words", words)
 				}
 			}
 			left := terminal.NewCountdown(a.Stderr, "recordings", c.Speakers*c.Each)
 			r, err := voices.Make(cmd.Context(), c, out, func(done, _ int) { left.Reach(done) })
 			if errors.Is(err, voices.ErrConfig) {
-				return command.Usage(err)
+				return usage.Wrap(err)
 			}
 			if err != nil {
 				return err

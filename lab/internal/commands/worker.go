@@ -16,6 +16,7 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine/plugins"
+	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/lab/queue"
 	"github.com/starling-fl/starling/lab/sweep"
 )
@@ -43,11 +44,11 @@ func (q *queueFlags) check(workers int) error {
 	}
 	switch {
 	case q.url != "" && q.listen != "":
-		return command.Usagef("--nats and --nats-listen: a cluster or a server of our own, not both")
+		return usage.Errorf("--nats and --nats-listen: a cluster or a server of our own, not both")
 	case !(q.audit >= 0 && q.audit <= 1):
-		return command.Usagef("--audit is %v, must be in 0..1", q.audit)
+		return usage.Errorf("--audit is %v, must be in 0..1", q.audit)
 	case workers < least:
-		return command.Usagef("--workers is %d, must be at least %d", workers, least)
+		return usage.Errorf("--workers is %d, must be at least %d", workers, least)
 	}
 	q.workers = workers
 	return nil
@@ -60,7 +61,7 @@ func (q *queueFlags) serve(ctx context.Context, a *command.App, lab *sweep.Lab, 
 		return func() {}, nil
 	}
 	if together > 1 {
-		return nil, command.Usagef("--together is for one process: workers of a queue train each client alone")
+		return nil, usage.Errorf("--together is for one process: workers of a queue train each client alone")
 	}
 	var b *queue.Broker
 	folder := ""
@@ -132,16 +133,16 @@ compute with the engine that the simulation computes with.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if url == "" {
-				return command.Usagef("--nats is missing: the URL that starling simulate --nats-listen prints, or a cluster's")
+				return usage.Errorf("--nats is missing: the URL that starling simulate --nats-listen prints, or a cluster's")
 			}
 			if !queue.HasKey(url) {
-				return command.Usagef("--nats has no key: take the whole URL that starling simulate prints, # and what follows it")
+				return usage.Errorf("--nats has no key: take the whole URL that starling simulate prints, # and what follows it")
 			}
 			if w.Parallel < 1 {
-				return command.Usagef("--workers is %d, must be at least 1", w.Parallel)
+				return usage.Errorf("--workers is %d, must be at least 1", w.Parallel)
 			}
 			if w.AckWait < time.Second || w.AckWait > time.Hour {
-				return command.Usagef("--ack-wait is %v, must be in 1s..1h", w.AckWait)
+				return usage.Errorf("--ack-wait is %v, must be in 1s..1h", w.AckWait)
 			}
 			e, err := choice.Open()
 			if err != nil {

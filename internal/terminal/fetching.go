@@ -1,18 +1,16 @@
-package command
+package terminal
 
 import (
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/starling-fl/starling/internal/terminal"
 )
 
 // FetchProgress tells of files that take a while: each when it begins and ends, and in
 // between every few seconds, or as it comes on a terminal.
 func FetchProgress(w io.Writer) func(file string, done, total int64) {
 	every := 5 * time.Second
-	_, live := terminal.Width(w)
+	_, live := Width(w)
 	if live {
 		every = 200 * time.Millisecond
 	}
