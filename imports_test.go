@@ -70,15 +70,14 @@ internal/attack:
 internal/bases: hub internal/named job model model/base model/known internal/usage
 internal/bench: dataset edge internal/accounts job job/training leak model program task trainer wasm internal/bases internal/usage
 internal/cputime:
-internal/command: internal/named dataset edge internal/nearest internal/terminal internal/strict job model model/known internal/usage
+internal/command: internal/named dataset edge internal/nearest internal/terminal internal/strict job model/known internal/usage
 internal/command/device: internal/accounts internal/named dataset edge hub internal/command internal/engine internal/generation internal/predict
     internal/strict internal/terminal internal/wire job leak model program task wasm internal/bench internal/participation internal/bases
     internal/usage
-internal/command/operator: internal/named audit audit/membership coordinator coordinator/bucket coordinator/jobs coordinator/natsaccess
-    coordinator/relay coordinator/server coordinator/shelf coordinator/signin coordinator/spans coordinator/store dataset dp dp/accounting edge hub
-    internal/strict internal/command internal/dossier internal/durable internal/engine internal/engine/plugins internal/evaluation internal/exposure
-    internal/fleetdata internal/inspection internal/outcome internal/progress internal/qrcode internal/spent internal/terminal internal/wire job model
-    model/known program secagg secagg/strength web task internal/guarantee internal/admin internal/demo internal/sim internal/bases internal/usage
+internal/command/operator: internal/named audit audit/membership coordinator/natsaccess coordinator/relay coordinator/server coordinator/store dataset
+    dp dp/accounting hub internal/strict internal/command internal/dossier internal/durable internal/engine internal/engine/plugins
+    internal/evaluation internal/exposure internal/fleetdata internal/inspection internal/spent internal/terminal internal/wire job model model/known
+    secagg secagg/strength task internal/guarantee internal/admin internal/demo internal/sim internal/bases internal/usage internal/service
 internal/contentcoding:
 internal/contract: dp internal/wire model quant secagg
 hub: internal/durable model
@@ -93,7 +92,7 @@ internal/durable:
 internal/engine: edge job program wasm wasm/compiler internal/usage
 internal/engine/plugins: edge internal/engine model/nn/hosted program xla
 internal/evaluation: dataset evaluate evaluate/answer internal/engine internal/predict internal/terminal model task coordinator coordinator/monitor
-    internal/outcome internal/progress wasm/compiler job
+    internal/outcome internal/progress wasm/compiler job internal/usage
 internal/exposure: internal/named audit/membership audit/memorization dataset evaluate evaluate/answer internal/engine internal/terminal model audit
     internal/dossier internal/fleetdata internal/bases internal/usage
 internal/fleetdata: internal/named dataset dataset/partition dataset/calls job model model/base/llama task internal/bases internal/usage
@@ -110,6 +109,9 @@ internal/guarantee: dp dp/accounting internal/terminal job internal/usage
 internal/progress: coordinator/monitor evaluate/metric internal/terminal job
 internal/qrcode:
 internal/seeded:
+internal/service: coordinator coordinator/bucket coordinator/jobs coordinator/natsaccess coordinator/relay coordinator/server coordinator/shelf
+    coordinator/signin coordinator/spans coordinator/store dataset edge internal/admin internal/bases internal/durable internal/evaluation
+    internal/named internal/outcome internal/progress internal/qrcode internal/terminal internal/usage internal/wire job model program web
 internal/spent: coordinator/store dp dp/accounting internal/usage
 internal/named:
 internal/nearest:

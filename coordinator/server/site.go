@@ -34,6 +34,7 @@ type SiteConfig struct {
 	// Gateways and SignIn are as Config has them.
 	Gateways bool
 	SignIn   *signin.Issuer
+	Accept   func(file []byte) error // what a job that is submitted here cannot be run for; nil: that is seen when it is opened
 	Log      *slog.Logger
 }
 
@@ -311,6 +312,11 @@ func (s *Site) serveSubmit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
+		if s.cfg.Accept != nil {
+			if err := s.cfg.Accept([]byte(in.File)); err != nil {
+				return nil, fmt.Errorf("%w: %w", store.ErrRequest, err)
+			}
+		}
 		defer s.changed()
 		return map[string]string{"submitted": in.Name}, f.Submit(store.Hosted{Name: in.Name, Pool: in.Pool, Priority: in.Priority, File: []byte(in.File)})
 	})

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -41,7 +42,10 @@ func siteOf(t *testing.T) (*Site, *httptest.Server) {
 	for _, path := range []string{"/jobs", "/assets/"} {
 		pages.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "page of %s", r.URL.Path) })
 	}
-	site, err = NewSite(SiteConfig{Host: host, Pages: pages, Version: "v0-test"})
+	site, err = NewSite(SiteConfig{Host: host, Pages: pages, Version: "v0-test", Accept: func(file []byte) error {
+		_, err := job.Parse(bytes.NewReader(file))
+		return err
+	}})
 	ok(t, err)
 	devices := httptest.NewServer(site.Handler())
 	ok(t, site.Reach(devices.URL, nil))
@@ -95,7 +99,7 @@ func TestSite(t *testing.T) {
 			t.Fatalf("an admin submits: %d %s", code, body)
 		}
 	}
-	for what, want := range map[string]int{`{"name": "../x", "file": "name: x"}`: 400, `{"name": "one", "file": "name: x"}`: 400, `{"name": "x"}`: 400,
+	for what, want := range map[string]int{`{"name": "../x", "file": "name: x"}`: 400, `{"name": "one", "file": "name: x"}`: 400, `{"name": "fresh", "file": "nonsense: 1"}`: 400, `{"name": "x"}`: 400,
 		`{"name": "x", "file": "` + strings.Repeat("a", store.MaxHostedFile+1) + `"}`: 400, `{"name": "x", "file": "` + strings.Repeat("a", 3*store.MaxHostedFile) + `"}`: 400} {
 		if code, body := posted(h, tokens[store.RoleAdmin], "/v1/admin/jobs", what); code != want {
 			t.Errorf("%.40s: %d %s", what, code, body)

@@ -1,6 +1,8 @@
 package bases
 
 import (
+	"fmt"
+	"io"
 	"path/filepath"
 	"strconv"
 
@@ -39,4 +41,11 @@ func Rank(ck *model.Checkpoint, text string) (int, error) {
 		return 0, usage.Errorf("--rank is %q, want best or 0 (the head alone) to %d", text, ck.Method.RMax)
 	}
 	return b, nil
+}
+
+// SayTask says which task a job has that names none, where the base decides it.
+func SayTask(w io.Writer, named bool, b *model.Base) {
+	if task := b.Config.DefaultTask(); !named && task != model.TaskClassify {
+		fmt.Fprintf(w, "task: %s, the only one of a %s\n", task, b.Config.ModelType)
+	}
 }

@@ -33,29 +33,34 @@ type Splits interface {
 // A Printer is a report that encodes as JSON, and that people can read.
 type Printer interface{ Print(w io.Writer) error }
 
-// NewSplits returns the splits, each nil if there is none, of a job of the layout's task whose examples have sequence tokens.
-func NewSplits(b *model.Base, layout *model.Layout, sequence int, validation, test *dataset.Set) (Splits, error) {
+// newSplits returns the splits, each nil if there is none, of a job of the layout's task whose examples have sequence tokens.
+func newSplits(b *model.Base, layout *model.Layout, sequence int, validation, test *dataset.Set) (Splits, error) {
 	if layout.Method.Task.Asks() {
 		return NewQuestions(b, layout, sequence, validation, test)
 	}
 	return NewLabelled(b, layout, sequence, validation, test)
 }
 
-// ReadSplits reads the public files, "" for none, as the job's task wants them.
+// ReadSplits reads the public files as the job's task wants them: those of --validation, in place of the job's
+// validation_file, and of --test; "" for none.
 func ReadSplits(validationFile, testFile string, columns dataset.Columns, j job.Job, b *model.Base) (Splits, error) {
 	layout, err := outcome.Layout(j, b)
 	if err != nil {
 		return nil, err
 	}
+	source := "--validation"
+	if validationFile == "" {
+		source, validationFile = "validation_file", j.ValidationFile
+	}
 	validation, err := ReadPublic(validationFile, columns, j.Labels)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", source, err)
 	}
 	test, err := ReadPublic(testFile, columns, j.Labels)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--test: %w", err)
 	}
-	return NewSplits(b, layout, j.Adapter.Sequence, validation, test)
+	return newSplits(b, layout, j.Adapter.Sequence, validation, test)
 }
 
 // ReadPublic reads a public set over the job's labels; nil for no path.

@@ -8,10 +8,6 @@ import (
 	"runtime"
 )
 
-// dashboardAddress opens the operator's page. The token stands behind the #: a
-// browser sends it to nobody, and the page takes it out of the address.
-func dashboardAddress(url, adminToken string) string { return url + "/dashboard#" + adminToken }
-
 // showDashboard opens the address in a browser, or says where it is.
 func showDashboard(w io.Writer, address string) {
 	fmt.Fprintf(w, "dashboard, while it runs: %s\n", address)

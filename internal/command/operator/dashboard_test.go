@@ -16,6 +16,7 @@ import (
 	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/demo"
 	"github.com/starling-fl/starling/internal/fleetdata"
+	"github.com/starling-fl/starling/internal/service"
 	"github.com/starling-fl/starling/internal/sim"
 )
 
@@ -48,11 +49,11 @@ func TestOpenDashboard(t *testing.T) {
 	var said bytes.Buffer
 	cfg := sim.Config{Clients: data.Clients}
 	cfg.Coordinator.Job, cfg.Coordinator.Dir, cfg.Coordinator.Base = job, filepath.Join(dir, "run"), b
-	cfg.Pages = pages(&said)
+	cfg.Pages = service.Pages(&said)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	cfg.Listening = func(url, token string) {
-		showDashboard(&said, dashboardAddress(url, token))
+		showDashboard(&said, service.Dashboard(url, token))
 		if got := fetch(t, url+"/v1/admin/events", token); got != http.StatusOK {
 			t.Errorf("with the token: %d", got)
 		}
@@ -62,7 +63,7 @@ func TestOpenDashboard(t *testing.T) {
 		if got := fetch(t, url+"/dashboard", ""); got != http.StatusOK { // also where it says that it is not built
 			t.Errorf("page: %d", got)
 		}
-		want := dashboardAddress(url, token)
+		want := service.Dashboard(url, token)
 		for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 			if b, err := os.ReadFile(opened); err == nil {
 				if string(b) != want {

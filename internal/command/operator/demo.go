@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/demo"
+	"github.com/starling-fl/starling/internal/service"
 	"github.com/starling-fl/starling/internal/sim"
 )
 
@@ -30,8 +31,8 @@ mid-round. The data is generated invoices, or your own labelled file.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.open {
 				f.Serve = func(c *sim.Config) {
-					c.Pages = pages(a.Stderr)
-					c.Listening = func(url, adminToken string) { showDashboard(a.Stderr, dashboardAddress(url, adminToken)) }
+					c.Pages = service.Pages(a.Stderr)
+					c.Listening = func(url, adminToken string) { showDashboard(a.Stderr, service.Dashboard(url, adminToken)) }
 				}
 			}
 			r, err := f.Run(cmd.Context(), a.Stderr)

@@ -53,14 +53,14 @@ func TestTheTestSplitChoosesNothing(t *testing.T) {
 		}
 		return path
 	}
-	serve := serveFlags{validation: file("validation.jsonl", "a"), test: file("test.jsonl", "b")}
+	validation, test := file("validation.jsonl", "a"), file("test.jsonl", "b")
 	data := &fleetdata.Data{Validation: split(n, 0), Test: split(n, 1)}
 	for name, made := range map[string]func() (evaluation.Labelled, error){
 		"demo": func() (evaluation.Labelled, error) {
 			return evaluation.NewLabelled(b, layout, j.Adapter.Sequence, data.Validation, data.Test)
 		},
 		"serve": func() (evaluation.Labelled, error) {
-			m, err := evaluation.ReadSplits(serve.validation, serve.test, serve.columns, j, b)
+			m, err := evaluation.ReadSplits(validation, test, dataset.Columns{}, j, b)
 			s, _ := m.(evaluation.Labelled)
 			return s, err
 		},

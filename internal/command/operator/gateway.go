@@ -18,14 +18,6 @@ import (
 	"github.com/starling-fl/starling/internal/usage"
 )
 
-// orSilent is a log that takes lines, nil or not.
-func orSilent(log *slog.Logger) *slog.Logger {
-	if log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return log
-}
-
 type gatewayFlags struct {
 	nats                 relay.Access
 	name, listen, health string
@@ -66,7 +58,9 @@ func runGateway(ctx context.Context, a *command.App, f gatewayFlags) error {
 	if err != nil {
 		return err
 	}
-	log = orSilent(log)
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	if f.name == "" {
 		if f.name, err = os.Hostname(); err != nil {
 			return fmt.Errorf("--name: %w", err)

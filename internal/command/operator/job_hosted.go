@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"strings"
 	"text/tabwriter"
@@ -16,6 +15,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/admin"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/evaluation"
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/strict"
 	"github.com/starling-fl/starling/internal/usage"
@@ -69,7 +69,7 @@ a device of one pool cannot enrol in another.`,
 			in.Name = strings.Trim(notOfAName.ReplaceAllString(strings.ToLower(j.Name), "-"), "-")
 		}
 		dir := cmd.Flag("dir").Value.String()
-		if err := findPublic(dir, plain.ValidationFile); err != nil {
+		if err := evaluation.CheckHosted(dir, plain); err != nil {
 			return err
 		}
 		if dir != "" {
@@ -85,22 +85,6 @@ a device of one pool cannot enrol in another.`,
 		})
 	}
 	return cmd
-}
-
-// findPublic refuses a job's validation_file that its server will not find; of a server elsewhere
-// only its name is known.
-func findPublic(dir, name string) error {
-	if name == "" {
-		return nil
-	}
-	path, err := publicFile(dir, name)
-	if err != nil {
-		return usage.Wrap(err)
-	}
-	if _, err := os.Stat(path); dir != "" && err != nil {
-		return usage.Errorf("validation_file is %.80q: put that file to %s first (%v)", name, path, err)
-	}
-	return nil
 }
 
 func jobLine(j server.JobLine) string {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/starling-fl/starling/audit/membership"
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/durable"
 	"github.com/starling-fl/starling/internal/engine/plugins"
@@ -126,7 +127,7 @@ func runShadows(ctx context.Context, a *command.App, f shadowsFlags, given func(
 			folder, what = r.Folder, fmt.Sprintf("shadow %d of %d", k, f.shadows)
 		}
 		if k == 0 {
-			command.SayTask(a.Stderr, s.NamesTask(), lab.Base)
+			bases.SayTask(a.Stderr, s.NamesTask(), lab.Base)
 		}
 		if err := settleArithmetic(a.Stderr, lab, folder, &s); err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/durable"
 	"github.com/starling-fl/starling/internal/engine"
@@ -183,7 +184,7 @@ func runSimulate(ctx context.Context, a *command.App, f simulateFlags, given fun
 	if err := lab.Check(s); err != nil { // before anything is said or made
 		return err
 	}
-	command.SayTask(a.Stderr, s.NamesTask(), lab.Base)
+	bases.SayTask(a.Stderr, s.NamesTask(), lab.Base)
 	if err := settleArithmetic(a.Stderr, lab, f.out, &s); err != nil {
 		return err
 	}

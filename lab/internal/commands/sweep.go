@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/engine/plugins"
@@ -158,7 +159,7 @@ func runSweep(ctx context.Context, a *command.App, f sweepFlags, plan *sweep.Pla
 			fmt.Fprintf(a.Stderr, "%4d/%d  %s\n", i+1, len(plan.Points), place(plan, p))
 		}
 	}
-	command.SayTask(a.Stderr, !slices.ContainsFunc(plan.Points, func(p sweep.Point) bool { return !p.Settings.NamesTask() }), lab.Base)
+	bases.SayTask(a.Stderr, !slices.ContainsFunc(plan.Points, func(p sweep.Point) bool { return !p.Settings.NamesTask() }), lab.Base)
 	out := swept{Folder: f.out, Table: filepath.Join(f.out, sweep.TableFile)}
 	if f.dryRun {
 		return a.Emit(out, func(w io.Writer) error {

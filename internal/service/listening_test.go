@@ -1,4 +1,4 @@
-package operator
+package service
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 // TestAdminAddressStays: the operator's address of a folder is the one of the start before,
 // and another where somebody else has that, or it cannot be read.
 func TestAdminAddressStays(t *testing.T) {
-	f := serveFlags{dir: t.TempDir(), admin: freeAdmin}
+	f := &Config{Dir: t.TempDir(), Admin: FreeAdmin}
 	listen := func() (address string, end func()) {
 		t.Helper()
 		e, err := f.listenAdmin()
@@ -42,7 +42,7 @@ func TestAdminAddressStays(t *testing.T) {
 		t.Errorf("%s, the start before had %s", again, taken)
 	}
 	for _, text := range []string{"nonsense", "0.0.0.0:1234\n", "127.0.0.1:99999"} {
-		if err := os.WriteFile(filepath.Join(f.dir, adminFile), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(f.Dir, adminFile), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		at, end := listen()
@@ -51,7 +51,7 @@ func TestAdminAddressStays(t *testing.T) {
 			t.Errorf("%q led to %s, %v", text, at, err)
 		}
 	}
-	f.admin = "127.0.0.1:nonsense"
+	f.Admin = "127.0.0.1:nonsense"
 	if _, err := f.listenAdmin(); err == nil {
 		t.Error("an address that is none was taken")
 	}
@@ -61,24 +61,24 @@ func TestAdminAddressStays(t *testing.T) {
 func TestCertificateFlags(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct {
-		f    serveFlags
+		f    TLS
+		url  string
 		want string // of the error; "plain", "tls": none
 	}{
-		"none":             {serveFlags{}, "plain"},
-		"pinned":           {serveFlags{tls: true}, "tls"},
-		"two ways":         {serveFlags{tls: true, acme: "fl.example.org"}, "give one"},
-		"half a pair":      {serveFlags{cert: "a.pem", url: "https://x"}, "go together"},
-		"no name":          {serveFlags{cert: "a.pem", key: "b.pem"}, "needs --url"},
-		"no files":         {serveFlags{cert: "a.pem", key: "b.pem", url: "https://x"}, "a.pem"},
-		"acme":             {serveFlags{acme: "fl.example.org"}, "tls"},
-		"directory alone":  {serveFlags{directory: "https://x"}, "needs --acme"},
-		"no authority":     {serveFlags{acme: "fl.example.org", directory: "https://x", authority: "a.pem"}, "a.pem"},
-		"an empty one":     {serveFlags{acme: "fl.example.org", directory: "https://x", authority: "listening_test.go"}, "no certificate"},
-		"authority alone":  {serveFlags{acme: "fl.example.org", authority: "a.pem"}, "needs --acme-directory"},
-		"directory, pairs": {serveFlags{cert: "a.pem", key: "b.pem", url: "https://x", directory: "https://x"}, "needs --acme"},
+		"none":             {TLS{}, "", "plain"},
+		"pinned":           {TLS{Pinned: true}, "", "tls"},
+		"two ways":         {TLS{Pinned: true, Host: "fl.example.org"}, "", "give one"},
+		"half a pair":      {TLS{Cert: "a.pem"}, "https://x", "go together"},
+		"no name":          {TLS{Cert: "a.pem", Key: "b.pem"}, "", "needs --url"},
+		"no files":         {TLS{Cert: "a.pem", Key: "b.pem"}, "https://x", "a.pem"},
+		"acme":             {TLS{Host: "fl.example.org"}, "", "tls"},
+		"directory alone":  {TLS{Directory: "https://x"}, "", "needs --acme"},
+		"no authority":     {TLS{Host: "fl.example.org", Directory: "https://x", Authorities: "a.pem"}, "", "a.pem"},
+		"an empty one":     {TLS{Host: "fl.example.org", Directory: "https://x", Authorities: "listening_test.go"}, "", "no certificate"},
+		"authority alone":  {TLS{Host: "fl.example.org", Authorities: "a.pem"}, "", "needs --acme-directory"},
+		"directory, pairs": {TLS{Cert: "a.pem", Key: "b.pem", Directory: "https://x"}, "https://x", "needs --acme"},
 	} {
-		c.f.dir = dir
-		cert, err := c.f.certificate(slog.New(slog.DiscardHandler))
+		cert, err := (&Config{Dir: dir, TLS: c.f, URL: c.url}).certificate(slog.New(slog.DiscardHandler))
 		switch {
 		case c.want == "plain" || c.want == "tls":
 			if err != nil || (cert != nil) != (c.want == "tls") {
@@ -91,13 +91,13 @@ func TestCertificateFlags(t *testing.T) {
 }
 
 func TestTrustedProxies(t *testing.T) {
-	got, err := serveFlags{trusted: []string{"10.1.2.3/8", "192.0.2.1", "fd00::/8"}}.proxies()
+	got, err := (&Config{Trusted: []string{"10.1.2.3/8", "192.0.2.1", "fd00::/8"}}).proxies()
 	want := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("fd00::/8")}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
 	var wrong usage.Error
-	if _, err := (serveFlags{trusted: []string{"proxy.example.org"}}).proxies(); !errors.As(err, &wrong) {
+	if _, err := (&Config{Trusted: []string{"proxy.example.org"}}).proxies(); !errors.As(err, &wrong) {
 		t.Errorf("a name: %v", err)
 	}
 }

@@ -1,8 +1,6 @@
-package operator
+package service
 
 import (
-	"log/slog"
-
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/bucket"
 	"github.com/starling-fl/starling/coordinator/shelf"
@@ -12,16 +10,16 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// shelf opens the bucket that --blobs names.
-func (f serveFlags) shelf(log *slog.Logger) (*shelf.Shelf, error) {
+// shelf opens the bucket of Blobs.
+func (c *Config) shelf() (*shelf.Shelf, error) {
 	var from *bucket.Bucket
-	if f.blobs != "" {
+	if c.Blobs != "" {
 		var err error
-		if from, err = bucket.Open(f.blobs); err != nil {
+		if from, err = bucket.Open(c.Blobs); err != nil {
 			return nil, usage.Errorf("--blobs: %v", err)
 		}
 	}
-	return shelf.New(from, f.dir, sources{}, log), nil
+	return shelf.New(from, c.Dir, sources{}, c.Log), nil
 }
 
 // sources are bases and starts as a job names them: embedded, in a folder, or published.

@@ -1,12 +1,10 @@
-package operator
+package service
 
 import (
 	"log/slog"
 	"net/netip"
 	"net/url"
 	"strings"
-
-	"github.com/nats-io/nats.go"
 
 	"github.com/starling-fl/starling/coordinator/natsaccess"
 	"github.com/starling-fl/starling/coordinator/relay"
@@ -15,41 +13,41 @@ import (
 )
 
 // throughGateways says that devices come over NATS.
-func (f serveFlags) throughGateways() bool { return f.nats.URL != "" || f.natsListen != "" }
+func (c *Config) throughGateways() bool { return c.NATS.URL != "" || c.NATSListen != "" }
 
 // checkNATS checks the flags of NATS against each other.
-func (f serveFlags) checkNATS() error {
-	if err := f.checkEmbedded(); err != nil || !f.throughGateways() {
+func (c *Config) checkNATS() error {
+	if err := c.checkEmbedded(); err != nil || !c.throughGateways() {
 		return err
 	}
-	u, err := url.Parse(f.url)
+	u, err := url.Parse(c.URL)
 	if err != nil || u.Hostname() == "" {
 		return usage.Errorf("--nats and --nats-listen need --url: the address of the gateways, as https://fl.example.org:8443")
 	}
-	plain := !f.tls && f.cert == "" && f.acme == ""
+	plain := !c.TLS.Pinned && c.TLS.Cert == "" && c.TLS.Host == ""
 	if ip, err := netip.ParseAddr(u.Hostname()); plain && (err != nil || !ip.IsLoopback()) {
 		return usage.Errorf("gateways without TLS are shown, and may change, all that devices send: give --tls, --tls-cert or --acme")
 	}
 	return nil
 }
 
-func (f serveFlags) checkEmbedded() error {
+func (c *Config) checkEmbedded() error {
 	switch {
-	case f.nats.URL != "" && f.natsListen != "":
+	case c.NATS.URL != "" && c.NATSListen != "":
 		return usage.Errorf("--nats and --nats-listen are two ways to have a NATS server: give one; several servers of one --store need one that is not theirs, by --nats")
-	case f.natsListen == "" && len(f.gateways) > 0:
+	case c.NATSListen == "" && len(c.Gateways) > 0:
 		return usage.Errorf("--gateway is for --nats-listen: who may use the NATS of --nats is said in its own configuration")
-	case f.natsListen == "":
+	case c.NATSListen == "":
 		return nil
-	case f.startNATS == nil:
+	case c.StartNATS == nil:
 		return usage.Errorf("--nats-listen: this program was built without a NATS server; the one that make build and make release make has it, or give --nats")
-	case f.nats.Access != natsaccess.Access{}:
+	case c.NATS.Access != natsaccess.Access{}:
 		return usage.Errorf("--nats-listen takes none of --nats-creds, --nats-ca, --nats-cert, --nats-key and --nats-pin: they are for a server elsewhere")
-	case len(f.gateways) == 0:
+	case len(c.Gateways) == 0:
 		return usage.Errorf("--nats-listen needs --gateway: the name of each gateway that is let in")
 	}
 	known := map[string]bool{}
-	for _, name := range f.gateways {
+	for _, name := range c.Gateways {
 		if _, err := relay.GatewayUser(name, ""); err != nil {
 			return usage.Errorf("--gateway: %v", err)
 		}
@@ -62,27 +60,16 @@ func (f serveFlags) checkEmbedded() error {
 	return nil
 }
 
-// reach connects to the NATS servers of --nats, and gives its end back; nil if there are none.
-func (f serveFlags) reach(log *slog.Logger) (nc *nats.Conn, end func(), err error) {
-	if f.nats.URL == "" {
-		return nil, func() {}, nil
-	}
-	if nc, err = relay.Connect(f.nats, "owner", orSilent(log)); err != nil {
-		return nil, nil, err
-	}
-	return nc, nc.Close, nil
-}
-
-// listenGateways opens the devices' listener where gateways pass them on, over nc or, where that
-// is nil, a server in this process.
-func (f serveFlags) listenGateways(nc *nats.Conn, cert *server.Certificate, owns func() bool, log *slog.Logger) (*server.Endpoint, error) {
-	end := func() {}
+// listenGateways opens the devices' listener where gateways pass them on, over the NATS servers elsewhere or
+// one in this process.
+func (p *parts) listenGateways(cert *server.Certificate, owns func() bool, log *slog.Logger) (*server.Endpoint, error) {
+	end, nc := func() {}, p.nc
 	if nc == nil {
-		own, err := server.Pinned(f.dir)
+		own, err := server.Pinned(p.Dir)
 		if err != nil {
 			return nil, err
 		}
-		to, err := relay.Embedded{Start: f.startNATS, Dir: f.dir, Listen: f.natsListen, Gateways: f.gateways, TLS: own.TLS(), Pin: own.Pin(), Log: log}.Open()
+		to, err := relay.Embedded{Start: p.StartNATS, Dir: p.Dir, Listen: p.NATSListen, Gateways: p.Gateways, TLS: own.TLS(), Pin: own.Pin(), Log: log}.Open()
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,23 @@
+package service
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/web"
+)
+
+// Pages are what browsers are served. Where none can join by them, the operator is
+// told before anybody tries.
+func Pages(to io.Writer) http.Handler {
+	if why := web.Fault(edge.Protocol()); why != "" {
+		fmt.Fprintln(to, "note: "+why)
+	}
+	return web.Handler(edge.Protocol())
+}
+
+// Dashboard is the operator's page at an address. The token stands behind the #: a
+// browser sends it to nobody, and the page takes it out of the address.
+func Dashboard(url, adminToken string) string { return url + "/dashboard#" + adminToken }
