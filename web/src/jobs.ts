@@ -130,11 +130,23 @@ async function look(): Promise<void> {
   }
 }
 
+let begun = 0; // what another token has followed has no say any more
+
 async function begin(): Promise<void> {
+  const mine = ++begun;
   let who: { name: string; role: string } | undefined;
   let why: Text = "";
   if (token) {
-    try { who = (await (await call("who.json")).json()) as { name: string; role: string }; } catch (error) { why = message(error); }
+    try {
+      who = (await (await call("who.json")).json()) as { name: string; role: string };
+    } catch (error) {
+      why = message(error);
+      if (mine === begun && !(error instanceof Denied)) { // it says nothing of the token
+        live("lost", `Disconnected: ${whyLost(error)}. Trying again.`);
+        return void setTimeout(() => { if (mine === begun) void begin(); }, every);
+      }
+    }
+    if (mine !== begun) return;
   }
   show("denied", !who);
   show("content", who !== undefined);

@@ -33,6 +33,9 @@ function held() {
   };
 }
 
+/** An answer that says nothing of what was asked for. */
+const broken = "not now";
+
 /** A coordinator as far as the dashboard sees one; answers, by path, are what is asked for or promises of it. */
 async function played(t, answers = {}, begin = (stream) => stream.write(sent("overview", overview) + told.join(""))) {
   const streams = new Set();
@@ -51,7 +54,7 @@ async function played(t, answers = {}, begin = (stream) => stream.write(sent("ov
       return true;
     }
     if (!(name in all)) return false;
-    void Promise.resolve(typeof all[name] === "function" ? all[name](request) : all[name]).then((of) => response.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify(of)));
+    void Promise.resolve(typeof all[name] === "function" ? all[name](request) : all[name]).then((of) => response.writeHead(of === broken ? 503 : 200, { "Content-Type": "application/json" }).end(JSON.stringify(of)));
     return true;
   });
   return { address, streams, page: `${address}dashboard#${"a".repeat(64)}` };
@@ -171,6 +174,33 @@ test("an older list of jobs does not come over a newer one", { timeout: 120_000 
   first.letGo();
   await until("two lists more", () => asked >= before + 2);
   assert.deepEqual((await tab.evaluate(() => globalThis.seen)).filter((text) => /^invoicesrunning/.test(text)), []);
+});
+
+test("a coordinator that does not say who somebody is once is asked again: the token is not to blame", { timeout: 120_000 }, async (t) => {
+  let asked = 0;
+  const { address } = await played(t, { "spending.json": { totals: null }, "jobs.json": [], "who.json": () => asked++ ? { name: "Ada", role: "operator" } : broken });
+  const { tab } = await openTab(await open(t, "chrome"), `${address}jobs.html#${"a".repeat(64)}`, desktop);
+  await until("what is wrong", async () => /^Disconnected/.test(await textOf(tab, "#live")), () => textOf(tab, "body"));
+  assert.equal(await tab.$eval("#denied", (e) => e.hidden), true);
+  await until("the jobs", async () => (await textOf(tab, "#who")) === "for Ada, operator", () => textOf(tab, "body"));
+});
+
+test("who revokes by keyboard keeps a place there", { timeout: 120_000 }, async (t) => {
+  let revoked = false;
+  const { page } = await played(t, {
+    "invitations.json": () => [{ id: 1, note: "", used: 0, uses: 1, expires: "2099-01-01T00:00:00Z", ...(revoked ? { revoked: "2026-01-01T00:00:00Z" } : {}) }],
+    "invitations/1/revoke": () => { revoked = true; return {}; },
+  });
+  const { tab } = await openTab(await open(t, "chrome"), page, desktop);
+  await until("the role", async () => (await textOf(tab, "#who")) === "for Ada, operator");
+  await tab.$eval("#card-access", (e) => { e.open = true; });
+  await until("the invitation", () => tab.$("#invitation-rows button"));
+  await tab.focus("#invitation-rows button");
+  await tab.keyboard.press("Enter");
+  await until("the question", () => tab.$eval("#ask", (d) => d.open));
+  await tab.$eval("#ask-act", (b) => b.click());
+  await until("the end of it", async () => /^1.*revoked$/.test(await textOf(tab, "#invitation-rows")), () => textOf(tab, "#access-section"));
+  await until("a place", () => tab.evaluate(() => document.activeElement?.id === "invitations"), () => tab.evaluate(() => document.activeElement?.outerHTML.slice(0, 200)));
 });
 
 test("a sample that comes after a file was chosen is not taken", { timeout: 120_000 }, async (t) => {
