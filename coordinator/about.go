@@ -14,7 +14,7 @@ import (
 type About struct {
 	Job    string   `json:"job"`
 	ID     string   `json:"id"`   // TaskID in hexadecimal: a name may be shared, or shown otherwise
-	Task   string   `json:"task"` // what is learnt, as in the job file: "classify", "multilabel", "tag", "span", "answer", "image", "listen", "pretrain" or "causal"
+	Task   string   `json:"task"` // what is learnt, as in the job file: one of model.TaskNames
 	Labels []string `json:"labels"`
 	Rounds int      `json:"rounds"`
 

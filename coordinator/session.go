@@ -26,7 +26,7 @@ type session struct {
 }
 
 // begin hears who a connection's device is, and gives it a session; nil if it gets none.
-// What waits for the device's messages later is none of this function: a session holds the
+// What waits for the device's messages later is done elsewhere: a session holds the
 // less of a stack.
 func (c *Coordinator) begin(conn Conn) (*session, func()) {
 	s := &session{c: c, peer: conn.Peer()}

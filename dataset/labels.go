@@ -130,7 +130,7 @@ func listed(label, labels json.RawMessage) ([]string, error) {
 	return names, nil
 }
 
-// checkLabels refuses a list that is none of labels.
+// checkLabels refuses what is not a list of labels.
 func (l labelled) checkLabels() error {
 	if len(l.Labels) > MaxLabels {
 		return fmt.Errorf("%d labels, the limit is %d", len(l.Labels), MaxLabels)

@@ -18,7 +18,7 @@ const mindsFile, mindsText = "filepath", "text_asr"
 var mindsIntent = []string{"intent_class", "intent"}
 
 // transcripts reports whether a table of MINDS-14 is read for what is said in its recordings: where
-// that column is named, and none of labels.
+// that column is named, and is not one of labels.
 func (c Columns) transcripts() bool { return c.Label == "" && strings.EqualFold(c.Text, mindsText) }
 
 // intentColumn reports whether a table's names are those of MINDS-14, and where the intent is.

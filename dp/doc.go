@@ -4,7 +4,7 @@
 // package accounting.
 //
 // Before a job accounting.CalibrateNoise finds the noise multiplier that a target (epsilon, delta) needs. In
-// each round [DrawCohort] draws who takes part, and [Release] adds the noise to the sum and returns
+// each round [PoissonDraw] draws who takes part, and [Release] adds the noise to the sum and returns
 // the [Event] to be charged. accounting.Epsilon composes all events so far into a [Guarantee]:
 //
 //	z, err := accounting.CalibrateNoise(2, 1e-6, 0.01, 1000, dp.Tight)

@@ -36,7 +36,7 @@ type Settings struct {
 // Options limit how much is tried.
 type Options struct {
 	Trials int           // updates that are tried; 0 is 8
-	Lasts  time.Duration // no trial begins later, beyond the second; 0 is 20 s
+	Lasts  time.Duration // after so long no further trial begins, but the first two; 0 is 20 s
 	// Data are the owner's own examples, on which a base cannot behave otherwise than on
 	// the owner's examples. Nil: made-up ones, which the coordinator may have foreseen.
 	Data *dataset.Set

@@ -77,7 +77,7 @@ type Checkpoint struct {
 }
 
 // WriteCheckpoint writes the folder: adapter_model.safetensors,
-// adapter_config.json, starling.json, README.md and base/. LoRA is filled in from the
+// adapter_config.json, starling.json, README.md and base/. Method is filled in from the
 // adapter, and BaseSHA256, where it is empty, from the base. A base that an
 // earlier checkpoint has put there is not written again: it does not change from
 // round to round, and may be large. Where one of beside, folders of other checkpoints, is

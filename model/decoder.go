@@ -22,7 +22,7 @@ type Decoder struct {
 	Rope     Rope `json:"rope"`
 	Local    Rope `json:"local_rope,omitzero"`             // of layers with a window; as Rope where it is zero
 	Window   int  `json:"sliding_window,omitempty"`        // tokens that a layer sees, itself the last; 0: all
-	Whole    int  `json:"whole_attention_every,omitempty"` // every so many-th layer sees all, whatever the window; 0: none does
+	Whole    int  `json:"whole_attention_every,omitempty"` // every n-th layer sees all, whatever the window; 0: none does
 
 	Biases        bool `json:"qkv_bias,omitempty"` // of queries, keys and values
 	OutputBias    bool `json:"attention_output_bias,omitempty"`

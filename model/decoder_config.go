@@ -281,7 +281,7 @@ func (t theirDecoder) windows(f *decoderFamily, d *Decoder) error {
 	}
 	for l, kind := range types {
 		if want := map[bool]string{true: sliding, false: whole}[d.Windowed(l)]; kind != want {
-			return fmt.Errorf("layer_types: layer %d is %.40q, want %q: every so many-th layer, the first of them layer %d, may see all", l, kind, want, d.Whole-1)
+			return fmt.Errorf("layer_types: layer %d is %.40q, want %q: every n-th layer, the first of them layer %d, may see all", l, kind, want, d.Whole-1)
 		}
 	}
 	return nil

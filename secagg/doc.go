@@ -1,7 +1,7 @@
 // Package secagg is secure aggregation: a set of devices gives a server the sum of their integer
 // vectors, and nothing else about any one of them.
 //
-// [Choose] finds a threshold for given corruption and dropout. A device runs a [Client]; the server
+// Package strength finds a threshold for given corruption and dropout. A device runs a [Client]; the server
 // runs a [Keying] while devices advertise keys, which then yields a [Server] for each shard. The
 // example of the package runs a whole round.
 //
@@ -31,7 +31,7 @@
 // # Threat model
 //
 // Devices that follow the protocol are protected against a server that deviates from it, together
-// with up to the number of corrupted shard members that the threshold was chosen for (see Params):
+// with up to the number of corrupted shard members that the threshold was chosen for (see package strength):
 // it learns the sum over a set of at least t devices of a shard, once, and nothing more. This
 // presumes an honest draw of the shards and honest enrolment (with per-round certified keys the
 // Authority is trusted not to invent devices; with Identified a device can check its peers itself).

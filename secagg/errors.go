@@ -6,7 +6,7 @@ import (
 )
 
 // Causes. Every error of this package wraps exactly one of them, or is a
-// configuration error from Config.Validate or Choose (ErrConfig).
+// configuration error from Config.Validate (ErrConfig).
 var (
 	// ErrConfig: the parameters of a round contradict each other.
 	ErrConfig = errors.New("secagg: bad configuration")

@@ -9,10 +9,10 @@ import (
 	"github.com/starling-fl/starling/task"
 )
 
-// Features are what frozen convolutions made of recordings, kept in memory so that no later
-// step computes it anew. A recording goes by what is in it; while there is room one more is
-// kept, and none makes room for another: steps take recordings in turn, of which the one that
-// is longest gone comes next. A nil one keeps nothing. It is safe for concurrent use.
+// Features is a cache of what frozen convolutions made of recordings, so that no later step
+// computes it again. Its keys are the recordings' contents. Once it is full nothing is added and
+// nothing is evicted: steps take recordings in turn, so the least recently used one comes next.
+// A nil Features keeps nothing. It is safe for concurrent use.
 //
 // They are one unit's, like its data: a program that made a recording's features of another's
 // would else carry it into another unit's update. Simulations, on public data, share them.

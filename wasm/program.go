@@ -15,12 +15,11 @@ type Config struct {
 	// Interpreter runs the program in wazero's interpreter: the same bits, many
 	// times slower. It has no effect under GOOS=js.
 	Interpreter bool
-	// Kernel names what computes declared products, and declared loops where it has and
-	// gains by them: one of Kernels, or nothing for the first of them. The results are the
-	// same. It has no effect under GOOS=js or in the interpreter, which run the program's
+	// Kernel names what computes declared products: one of Kernels, or nothing for the first of
+	// them. The results are the same. It has no effect under GOOS=js or in the interpreter, which run the program's
 	// own code, but for the interpreter's fused programs, whose products only kernels compute.
 	Kernel string
-	// Cores is the most goroutines that compute a declared product or loop at once; less
+	// Cores is the most goroutines that compute a declared product at once; less
 	// than 1 counts as 1. It has no effect where Kernel has none. Under GOOS=js it is the most
 	// workers, where the page offers more than its own (web/edge/src/threads.js).
 	Cores int

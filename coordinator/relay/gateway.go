@@ -38,7 +38,7 @@ type Gateway struct {
 // mostPast bounds the owners that are remembered: they are replaced, and do not come back.
 const mostPast = 64
 
-// NewGateway is one of that name, of which there must be one alone.
+// NewGateway returns the gateway of that name, of which only one may run.
 func NewGateway(nc *nats.Conn, name string, log *slog.Logger) (*Gateway, error) {
 	if !token.MatchString(name) {
 		return nil, fmt.Errorf("relay: gateway %.80q: want up to 64 letters, digits, - and _", name)

@@ -15,9 +15,9 @@ var ErrBudget = errors.New("privacy budget would be passed")
 type Budget struct {
 	Epsilon float64
 	Delta   float64
-	// Floor is the part of Delta set aside for cohorts below their floor, see [FloorShare]; the
+	// Floor is the part of Delta set aside for cohorts below their floor, see [dp.FloorShare]; the
 	// accountant gets the rest.
-	Floor      float64 // part of Delta that floors have, see [FloorShare]; the accountant has the rest
+	Floor      float64
 	Accountant dp.Accountant
 }
 

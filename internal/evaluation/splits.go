@@ -78,7 +78,7 @@ func ReadPublic(path string, columns dataset.Columns, labels []string) (*dataset
 // Labelled are the splits of a job whose examples have labels or tokens that are right.
 type Labelled struct{ Validation, Test *evaluate.Labelled }
 
-// NewLabelled returns the evaluators of both splits; nil for a split there is none of.
+// NewLabelled returns the evaluators of both splits; nil for a missing split.
 func NewLabelled(b *model.Base, layout *model.Layout, sequence int, validation, test *dataset.Set) (Labelled, error) {
 	e, err := evaluate.NewLabelled(compiler.New(), b, layout, sequence, validation, test)
 	if err != nil {
@@ -133,7 +133,7 @@ const LiveQuestions = 48
 // Questions are the splits of a job that answers questions.
 type Questions struct{ Validation, Test *evaluate.Questions }
 
-// NewQuestions returns the evaluators of both splits; nil for a split there is none of.
+// NewQuestions returns the evaluators of both splits; nil for a missing split.
 func NewQuestions(b *model.Base, layout *model.Layout, sequence int, validation, test *dataset.Set) (Questions, error) {
 	e, err := evaluate.NewQuestions(compiler.New(), b, layout, sequence, validation, test)
 	if err != nil {

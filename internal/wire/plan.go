@@ -32,7 +32,7 @@ type Job struct {
 	Alpha              float64 // LoRA scale is Alpha/rank,
 	Scale              string  // or Alpha/RankMax at every rank where this is constant
 	HeadOnly           bool    // every round's rank is 0
-	Method             string  // what is trained beside the head: lora (or empty), head, bitfit, full
+	Method             string  // what is trained beside the head: lora (or empty), or another of model.MethodNames
 	Targets            string  // linear maps that LoRA changes, with commas; empty: query and value
 	Also               string  // tensors of the base trained whole, with commas
 	Bottleneck         uint32  // columns of adapter's and compacter's; 0 by the base

@@ -32,7 +32,7 @@ type Bound struct {
 // Bounds lists the limits of all fields, for the decoder of message job to check.
 func (a Announced) Bounds() []Bound {
 	return []Bound{
-		{"batch", int(a.Batch), 1, mostBatch},
+		{"batch", int(a.Batch), 1, MaxBatch},
 		{"epochs", int(a.Epochs), 0, mostEpochs},
 		{"weight_cap", int(a.WeightCap), 0, mostWeighed},
 		{"optimizer", len(a.Optimizer), 1, mostName},

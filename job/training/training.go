@@ -116,7 +116,7 @@ func (s Spec) Validate() error {
 		between("epochs", s.Epochs, 0, mostEpochs),
 		between("weight_cap", s.WeightCap, 0, mostWeighed),
 		between("steps", s.Steps, 1, mostSteps),
-		between("batch", s.Batch, 1, mostBatch),
+		between("batch", s.Batch, 1, MaxBatch),
 		between("scored", s.Scored, 0, mostScored),
 		between("statistics_every", s.StatisticsEvery, 0, mostSteps),
 		between("roots_every", s.RootsEvery, 0, mostSteps),
@@ -163,7 +163,7 @@ func (s Spec) Validate() error {
 	return nil
 }
 
-// CheckMemory returns an error where Memory is none that a job may have.
+// CheckMemory returns an error where Memory is out of the range that a job may have.
 func (s Spec) CheckMemory() error {
 	if s.Memory != 0 && (s.Memory < minMemory || s.Memory > MaxMemory) {
 		return fmt.Errorf("training.memory is %d, must be in %d..%d (MiB), or 0", s.Memory, minMemory, MaxMemory)
@@ -195,7 +195,6 @@ func (s Spec) At(committed, rounds int) Spec {
 // Bounds of what is counted.
 const (
 	mostSteps  = 1 << 20
-	mostBatch  = 1 << 16
 	mostEpochs = 1 << 16
 	mostScored = 1 << 10
 
@@ -208,6 +207,9 @@ const (
 	MaxMemory     = 2048
 	DefaultMemory = 1024
 )
+
+// MaxBatch is the largest Spec.Batch.
+const MaxBatch = 1 << 12
 
 // MaxHeldOut is the largest Spec.HeldOut: at least half of the data is left to be trained on.
 const MaxHeldOut = 0.5

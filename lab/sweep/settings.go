@@ -74,7 +74,7 @@ type Settings struct {
 	Unclipped bool `json:"unclipped,omitempty" yaml:"unclipped"`
 
 	// AccountSearch counts the privacy of a search over settings: the distribution of its
-	// number of runs (dp.ParseSearch). Trial tells runs of one search and the same settings
+	// number of runs (accounting.ParseSearch). Trial tells runs of one search and the same settings
 	// apart: the data are divided alike, all else is drawn anew.
 	AccountSearch string `json:"account_search,omitempty" yaml:"account_search"`
 	Trial         int    `json:"trial,omitempty" yaml:"-"`

@@ -163,7 +163,7 @@ func inverseRoot(x *graph.Node) *graph.Node {
 	return graph.Sub(root, eye)
 }
 
-// every is true in each so manieth of a round's steps, of one in micro-batches in its last.
+// every reports whether step is a multiple of n; of a step in micro-batches, in the last of them.
 func (a *accumulator) every(n int, step *graph.Node) *graph.Node {
 	g := step.Graph()
 	due := graph.Equal(graph.Rem(step, graph.Scalar(g, dtypes.Float32, float64(n))), graph.ScalarZero(g, dtypes.Float32))

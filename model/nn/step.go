@@ -108,8 +108,8 @@ func (s StepSpec) Layout() (*model.Layout, error) {
 		return nil, err
 	}
 	switch {
-	case s.Batch < 1 || s.Batch > 4096:
-		return nil, fmt.Errorf("nn: batch is %d, want 1..4096", s.Batch)
+	case s.Batch < 1 || s.Batch > training.MaxBatch:
+		return nil, fmt.Errorf("nn: batch is %d, want 1..%d", s.Batch, training.MaxBatch)
 	case s.MicroBatch < 0 || s.MicroBatch > s.Batch || s.MicroBatch > 0 && s.Batch%s.MicroBatch != 0:
 		return nil, fmt.Errorf("nn: micro-batch is %d, want a divisor of the batch, %d", s.MicroBatch, s.Batch)
 	case s.Sequence < 1 || s.Sequence > s.Config.MaxTokens():

@@ -146,7 +146,7 @@ const maxRests = 6
 
 // Silent notes that a device that was there let a round of about that pace pass without a
 // word; overdue says that the job's own deadline passed. It is absent until it says that it
-// is ready, and rests the longer the oftener this happens in a row: it hangs, or is too
+// is ready, and rests longer each time that this happens in a row: it hangs, or is too
 // slow for the job.
 func (f *Fleet) Silent(d *Device, overdue bool, pace time.Duration, now time.Time) {
 	f.Unready(d)
