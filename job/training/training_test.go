@@ -16,7 +16,7 @@ func TestValidate(t *testing.T) {
 	for key, change := range map[string]func(*Spec){
 		"steps":              func(s *Spec) { s.Steps = 0 },
 		"memory":             func(s *Spec) { s.Memory = 2049 },
-		"batch":              func(s *Spec) { s.Batch = 1<<16 + 1 },
+		"batch":              func(s *Spec) { s.Batch = MaxBatch + 1 },
 		"micro_batch":        func(s *Spec) { s.MicroBatch = 3 },
 		"epochs":             func(s *Spec) { s.Epochs = 7 },
 		"optimizer":          func(s *Spec) { s.Optimizer = "lion" },
