@@ -334,10 +334,8 @@ func (t *terms) wireJob(instance [16]byte, private bool) (*wire.Job, error) {
 		return uint32(min(d.Milliseconds(), math.MaxUint32))
 	}
 	w := &wire.Job{
-		Instance: instance, Name: j.Name, Labels: j.Labels, Task: string(t.method.Task), Base: t.baseRef,
-		RankMin: uint16(j.Adapter.RankMin), RankMax: uint16(j.Adapter.RankMax), Alpha: j.Adapter.Alpha, Scale: string(t.method.Scaling),
-		HeadOnly: j.Ranks()[0] == 0, Method: j.Adapter.Method, Targets: t.method.Targets, Also: t.method.Also,
-		Bottleneck: uint32(t.method.Bottleneck), Blocks: uint32(t.method.Blocks), Answer: uint32(j.Adapter.Answer), Sequence: uint32(j.Adapter.Sequence),
+		Instance: instance, Name: j.Name, Labels: j.Labels, Base: t.baseRef,
+		RankMin: uint16(j.Adapter.RankMin), HeadOnly: j.Ranks()[0] == 0, Sequence: uint32(j.Adapter.Sequence),
 		Announced: j.Training.Announce(), Rounds: uint64(j.Rounds),
 		Privacy: wire.Privacy{
 			Private: private, SamplingRate: j.Cohort.SamplingRate, NoiseMultiplier: t.z * j.NoiseScale(),
@@ -350,7 +348,7 @@ func (t *terms) wireJob(instance [16]byte, private bool) (*wire.Job, error) {
 			Collect: millis(j.Deadlines.Collect), Confirm: millis(j.Deadlines.Confirm), Unmask: millis(j.Deadlines.Unmask),
 		},
 	}
-	w.Objectives = t.method.Objectives
+	contract.AnnounceMethod(t.method, w)
 	if j.Training.Dual {
 		w.Dual = j.UnitsPerDevice()
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 
+	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
@@ -93,12 +94,10 @@ func (t *Trained) open() (err error) {
 
 // layoutOf is what a job trains over its base.
 func layoutOf(j *wire.Job, base *model.Base) (*model.Layout, error) {
-	kind, err := model.ParseTask(j.Task)
+	method, err := contract.Method(j)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrJob, err)
 	}
-	method := model.Method{Task: kind, RMax: int(j.RankMax), Alpha: j.Alpha, Scaling: model.Scaling(j.Scale), Kind: model.MethodKind(j.Method), Targets: j.Targets, Also: j.Also,
-		Bottleneck: int(j.Bottleneck), Blocks: int(j.Blocks), Answer: int(j.Answer), Objectives: j.Objectives}
 	layout, err := model.NewLayout(base.Config, method, len(j.Labels))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBase, err)

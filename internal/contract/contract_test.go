@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -40,6 +41,23 @@ func TestBothSides(t *testing.T) {
 		if heard := Announced(&said); heard != j {
 			t.Fatalf("announced %+v, heard %+v", j, heard)
 		}
+	}
+	full := model.Method{Task: model.TaskPretrain, RMax: 64, Alpha: 16, Scaling: model.ScaleConstant, Kind: model.MethodCompacter,
+		Targets: "query", Also: "pooler,bias", Bottleneck: 48, Blocks: 4, Answer: 20, Objectives: "TM,LM"}
+	for i, v := 0, reflect.ValueOf(full); i < v.NumField(); i++ {
+		if v.Field(i).IsZero() {
+			t.Fatalf("this test leaves %s out", v.Type().Field(i).Name)
+		}
+	}
+	for _, m := range []model.Method{full, {}} {
+		var said wire.Job
+		AnnounceMethod(m, &said)
+		if heard, err := Method(&said); err != nil || heard != m {
+			t.Errorf("announced %+v, heard %+v, %v", m, heard, err)
+		}
+	}
+	if _, err := Method(&wire.Job{Task: "paint"}); !errors.Is(err, model.ErrConfig) {
+		t.Errorf("an unknown task: %v", err)
 	}
 }
 
