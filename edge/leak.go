@@ -27,8 +27,8 @@ type Trial struct {
 	Uplink   string
 	Own      float64 // noise of the device's own, over the clip norm
 
-	Work   float64 // the owner's limits of a round
-	Memory int
+	Work       float64 // the owner's limits of a round
+	MostMemory int     // MiB
 }
 
 // A Leak is the result of trying what one update reveals.
@@ -96,7 +96,7 @@ func trialOf(j *job, base *model.Base, p *Policy) Trial {
 	return Trial{
 		Spec: spec,
 		Name: j.Name, Labels: j.Labels, Recipe: j.Recipe, Base: base, Layout: j.layout, Rank: rank, Sequence: int(j.Sequence),
-		Examples: p.Examples, Uplink: j.Uplink, Own: j.Privacy.OwnNoise, Work: p.Work, Memory: p.Memory,
+		Examples: p.Examples, Uplink: j.Uplink, Own: j.Privacy.OwnNoise, Work: p.Work, MostMemory: p.Memory,
 	}
 }
 

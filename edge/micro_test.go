@@ -122,7 +122,7 @@ func TestHostileMemory(t *testing.T) {
 	s := step(base, 2, training.SGD)
 	s.Batch = 512
 	k := assigned(t, base, 2, compile(t, s, false))
-	k.Batch, k.Memory = 512, 1
+	k.Batch, k.MostMemory = 512, 1
 	beyond := new(PolicyError)
 	if _, err := one.Train(t.Context(), k); !errors.As(err, &beyond) || beyond.Key != "memory" || !strings.Contains(err.Error(), "micro_batch") {
 		t.Fatalf("%v", err)
@@ -140,7 +140,7 @@ func TestHostileProgramsAreWeighedOnce(t *testing.T) {
 	s.Batch = 512
 	program := compile(t, s, false)
 	for key, limit := range map[string]func(k *Task){
-		"memory": func(k *Task) { k.Memory = 1 },
+		"memory": func(k *Task) { k.MostMemory = 1 },
 		"work":   func(k *Task) { k.Work = 1 },
 	} {
 		one := NewProgramTrainer(1)
@@ -160,7 +160,7 @@ func TestHostileProgramsAreWeighedOnce(t *testing.T) {
 		if made := testing.AllocsPerRun(3, declined); made > 100 { // loading makes thousands
 			t.Errorf("%s: declining again makes %.0f allocations", key, made)
 		}
-		k.Memory, k.Work = 1024, 1e13
+		k.MostMemory, k.Work = 1024, 1e13
 		if _, err := one.Train(t.Context(), k); !errors.Is(err, reached) {
 			t.Errorf("%s: with other limits: %v", key, err)
 		}

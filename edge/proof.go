@@ -37,7 +37,7 @@ func (p proof) bound(steps int) float64 { return p.prepare + float64(steps)*p.st
 // may take more work than its limit: each segment is bounded when the program is loaded,
 // but a step may have thousands, and a round any number of steps.
 func (p proof) allowed(t Task) error {
-	if err := checkMemory(p.pages, t.Memory); err != nil || t.Work == 0 {
+	if err := checkMemory(p.pages, t.MostMemory); err != nil || t.Work == 0 {
 		return err
 	}
 	return checkWork(p.bound(max(t.Steps, t.MostSteps)*(p.batch/p.rows)), t.Work)

@@ -75,7 +75,7 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 			BaseSHA256: j.Base.SHA256,
 			Layout:     j.layout, Rank: int(w.plan.Rank), Start: start,
 			Spec: spec, Sequence: int(j.Sequence), Program: program,
-			Memory: c.cfg.Policy.Memory,
+			MostMemory: c.cfg.Policy.Memory,
 		},
 		Own: w.own, Noise: noise,
 		Seed: c.cfg.Seed, Log: c.cfg.Log,

@@ -27,10 +27,10 @@ type Settings struct {
 	Uplink string  // masked scheme, of package quant
 	Own    float64 // noise that the device adds itself, over the clip norm
 
-	Program []byte       // the training step, made again
-	Trainer edge.Trainer // which runs it
-	Work    float64      // most units that a round may take; 0: no limit
-	Memory  int          // most MiB that the program may take; 0: no limit
+	Program    []byte       // the training step, made again
+	Trainer    edge.Trainer // which runs it
+	Work       float64      // most units that a round may take; 0: no limit
+	MostMemory int          // most MiB that the program may take; 0: no limit
 }
 
 // Options limit how much is tried.

@@ -143,7 +143,7 @@ func (p *probe) contribution(l *quant.Lattice, seed [32]byte) edge.Contribution 
 		Task: edge.Task{
 			Base:   func(context.Context) (*model.Base, error) { return p.Base, nil },
 			Layout: p.Layout, Rank: p.Rank, Start: p.start,
-			Spec: p.Spec, Sequence: p.Sequence, Program: p.Program, Memory: p.Memory,
+			Spec: p.Spec, Sequence: p.Sequence, Program: p.Program, MostMemory: p.MostMemory,
 		},
 	}
 }

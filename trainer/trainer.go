@@ -74,9 +74,9 @@ type Task struct {
 	// Work is the most that all steps may take together, in units of an eighth of an
 	// instruction, as far as the trainer can tell; 0: no limit.
 	Work float64
-	// Memory is the most that a compiled program may take, in MiB; 0: the trainer's own
+	// MostMemory is the most that a compiled program may take, in MiB; 0: the trainer's own
 	// limit.
-	Memory int
+	MostMemory int
 
 	// Program is the compiled step for this host, or what a trainer makes it from; nil
 	// where the plan names none.

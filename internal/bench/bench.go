@@ -164,7 +164,7 @@ func (b *Round) work() (*work, error) {
 	return &work{batch: batch, task: trainer.Task{
 		Base:   func(context.Context) (*model.Base, error) { return b.Base, nil },
 		Layout: b.Layout, Rank: b.Rank, Start: model.NewAdapter(b.Layout, 1).Slice(b.Rank), Columns: columns,
-		Spec: b.harmless(), Sequence: b.Sequence, Program: b.program, Work: b.Work, Memory: b.Memory,
+		Spec: b.harmless(), Sequence: b.Sequence, Program: b.program, Work: b.Work, MostMemory: b.MostMemory,
 	}}, nil
 }
 

@@ -56,7 +56,7 @@ func (b Round) settings(t edge.Trainer) leak.Settings {
 	return leak.Settings{
 		Base: b.Base, Layout: b.Layout, Rank: b.Rank, Sequence: b.Sequence,
 		Spec: b.Spec, Examples: b.Examples, Uplink: b.Uplink, Own: b.Own,
-		Program: b.program, Trainer: t, Work: b.Work, Memory: b.Memory,
+		Program: b.program, Trainer: t, Work: b.Work, MostMemory: b.MostMemory,
 	}
 }
 
