@@ -350,14 +350,9 @@ func (j Job) shardBreachBits() int {
 // Masking is the configuration of secagg without what depends on a round's vectors. The key that
 // certifies rosters differs from run to run; it is a placeholder until the run sets it.
 func (j Job) Masking() secagg.Config {
-	c := secagg.Config{
-		Dim: 1, Width: 32, MaxSymbol: 1, ShardMax: j.Shard.Size, ShardMin: j.Shard.Floor,
-		CorruptPPM: uint32(math.Round(j.Shard.Corrupt * 1e6)), BreachBits: j.shardBreachBits(),
-		SemiHonest: j.Shard.SemiHonest, Suite: secagg.SuiteX25519, Identified: j.Shard.Identified,
-	}
-	if j.Shard.Hybrid {
-		c.Suite = secagg.SuiteHybrid
-	}
+	c := contract.Masking(j.Shard.Hybrid)
+	c.ShardMax, c.ShardMin, c.CorruptPPM = j.Shard.Size, j.Shard.Floor, uint32(math.Round(j.Shard.Corrupt*1e6))
+	c.BreachBits, c.SemiHonest, c.Identified = j.shardBreachBits(), j.Shard.SemiHonest, j.Shard.Identified
 	if !c.Identified {
 		c.Authority = [32]byte{1}
 	}

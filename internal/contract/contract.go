@@ -31,17 +31,21 @@ type Job struct {
 	LogKey    [32]byte      // of the log of enrolled keys, which Masking.Logged rounds have; else zero
 }
 
-// Announced reads a device's Job from what the coordinator announced.
-func Announced(j *wire.Job) Job {
-	c := secagg.Config{
-		Dim: 1, Width: 32, MaxSymbol: 1, ShardMax: int(j.ShardMax), ShardMin: int(j.ShardFloor),
-		CorruptPPM: j.CorruptPPM, BreachBits: int(j.BreachBits), SemiHonest: j.SemiHonest,
-		Suite: secagg.SuiteX25519, Identified: j.Identified, Authority: j.RosterKey,
-		Logged: j.LogKey != [32]byte{}, Dealt: j.Dealt,
-	}
-	if j.Hybrid {
+// Masking is a secagg.Config for Job, whose suite is the hybrid one or X25519 alone: what is
+// left to set are the shards, and who certifies their rosters.
+func Masking(hybrid bool) secagg.Config {
+	c := secagg.Config{Dim: 1, Width: 32, MaxSymbol: 1, Suite: secagg.SuiteX25519}
+	if hybrid {
 		c.Suite = secagg.SuiteHybrid
 	}
+	return c
+}
+
+// Announced reads a device's Job from what the coordinator announced.
+func Announced(j *wire.Job) Job {
+	c := Masking(j.Hybrid)
+	c.ShardMax, c.ShardMin, c.CorruptPPM, c.BreachBits = int(j.ShardMax), int(j.ShardFloor), j.CorruptPPM, int(j.BreachBits)
+	c.SemiHonest, c.Identified, c.Authority, c.Logged, c.Dealt = j.SemiHonest, j.Identified, j.RosterKey, j.LogKey != [32]byte{}, j.Dealt
 	job := Job{Uplink: j.Uplink, Providers: int(j.Providers), Masking: c, LogKey: j.LogKey}
 	if p := j.Privacy; p.OwnNoise != 0 {
 		job.Own = Own{p.OwnNoise, p.Delta, j.Rounds}
