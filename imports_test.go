@@ -170,7 +170,7 @@ quant: internal/l2 nf4
 secagg: internal/cbor internal/uniform secagg/internal/tail
 secagg/internal/tail:
 secagg/strength: job secagg secagg/internal/tail
-simulate: coordinator dataset dp dp/accounting edge evaluate/metric internal/contract internal/durable job/training model program quant task trainer
+simulate: coordinator dataset dp dp/accounting edge evaluate/metric internal/contract internal/durable job/training model program task trainer
 tokenizer:
 tokenizer/unigram: tokenizer
 task: dataset internal/jinja internal/uniform model tokenizer

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/wasm"
 )
@@ -84,7 +85,7 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 	if err != nil {
 		return nil, err
 	}
-	u := newUpdate(c.Lattice, c.Count, c.Figures, random(c.Seed, forRounding, c.Round))
+	u := newUpdate(contract.Vector{Lattice: c.Lattice, Count: c.Count, Figures: c.Figures}, random(c.Seed, forRounding, c.Round))
 	order := random(c.Seed, forBatches, c.Round)
 	t := c.Task
 	t.Columns = data.Columns()

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
@@ -227,7 +227,7 @@ func TestMutationClipPerDevice(t *testing.T) {
 	}
 	// Ours: with and without the provider at 0, everything else equal.
 	ours := func(with bool) []int32 {
-		u := newUpdate(lattice, dp.CountCode{}, dp.FigureCode{}, zeros{})
+		u := newUpdate(contract.Vector{Lattice: lattice}, zeros{})
 		for at := 1; at < 4; at++ {
 			add(u, direction(at))
 		}
@@ -246,7 +246,7 @@ func TestMutationClipPerDevice(t *testing.T) {
 		for i := range x {
 			x[i] *= weight
 		}
-		u := newUpdate(lattice, dp.CountCode{}, dp.FigureCode{}, zeros{})
+		u := newUpdate(contract.Vector{Lattice: lattice}, zeros{})
 		add(u, x)
 		return u.sum
 	}

@@ -113,7 +113,7 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 	r.stop, r.work, r.start, r.over = stop, make(chan worked, 1), make(chan contract.Slice, 1), time.After(longest(c.job.Deadlines))
 	c.round = r
 	c.events.send(r.event(Keying))
-	if err := c.startWork(workCtx, r, work{plan: plan, lattice: vector.Lattice, count: vector.Count, figures: vector.Figures, own: vector.Own, dual: c.dual(c.job)}, a.Patches); err != nil {
+	if err := c.startWork(workCtx, r, work{plan: plan, Vector: vector, dual: c.dual(c.job)}, a.Patches); err != nil {
 		return err
 	}
 	return c.answerTurn(ctx, secagg.TurnAdvertise)

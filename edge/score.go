@@ -142,10 +142,10 @@ func (s *stopwatch) speed() float64 {
 
 // say writes what a unit found behind its symbols and count; nothing of one that found nothing.
 func (u *update) encode(behind []int32, measured *contract.Metrics, labels int) error {
-	if measured == nil || u.figures.Size() == 0 {
+	if measured == nil || u.Figures.Size() == 0 {
 		return nil
 	}
-	if err := u.figures.Encode(behind, measured.Figures(labels), u.rounding); err != nil {
+	if err := u.Figures.Encode(behind, measured.Figures(labels), u.rounding); err != nil {
 		return fmt.Errorf("edge: %w", err)
 	}
 	return nil

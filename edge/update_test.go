@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/l2"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/quant"
@@ -29,7 +30,7 @@ func TestClippedOnce(t *testing.T) {
 			delta[i] = float32(size / math.Sqrt(300))
 		}
 		before := slices.Clone(delta)
-		u := newUpdate(lattice, count, dp.FigureCode{}, rnd)
+		u := newUpdate(contract.Vector{Lattice: lattice, Count: count}, rnd)
 		norm, err := u.add(delta, c.weight, nil, 0)
 		ok(t, err)
 		if !slices.Equal(delta, before) {
@@ -64,7 +65,7 @@ func TestWeights(t *testing.T) {
 		ok(t, err)
 		l, err := quant.NewLattice(scheme, 4, 1, [32]byte{1})
 		ok(t, err)
-		if _, err := newUpdate(l, dp.CountCode{}, dp.FigureCode{}, rand.NewChaCha8([32]byte{})).add(make([]float32, 4), weight, nil, 0); err == nil {
+		if _, err := newUpdate(contract.Vector{Lattice: l}, rand.NewChaCha8([32]byte{})).add(make([]float32, 4), weight, nil, 0); err == nil {
 			t.Errorf("an update of weight %v", weight)
 		}
 	}
@@ -93,7 +94,7 @@ func TestNormOfWhatIsSent(t *testing.T) {
 	ok(t, err)
 	lattice, err := quant.NewLattice(scheme, 64, 1, [32]byte{1})
 	ok(t, err)
-	u := newUpdate(lattice, dp.CountCode{}, dp.FigureCode{}, rand.NewChaCha8([32]byte{2}))
+	u := newUpdate(contract.Vector{Lattice: lattice}, rand.NewChaCha8([32]byte{2}))
 	u.one, u.sum = append(u.one, 0), append(u.sum, 0)
 	u.one[len(u.one)-1] = int32(math.Sqrt(float64(lattice.B2()))) + 1
 	if _, err := u.add(make([]float32, 64), 1, nil, 0); !errors.Is(err, dp.ErrNorm) {

@@ -13,15 +13,12 @@ import (
 
 // work is a round's local part, done beside the exchange of keys and shares.
 type work struct {
-	plan    *wire.Plan
-	lattice *quant.Lattice
-	count   dp.CountCode
-	figures dp.FigureCode
-	own     dp.Variance // of the noise that this device adds itself; zero: none
-	dual    *Dual       // nil: the job asks for none
-	patch   *wire.Blob  // the slice as a difference to held; nil: fetch it whole
-	held    []float32
-	start   chan<- contract.Slice // gets the slice once it is there; it never blocks
+	plan *wire.Plan
+	contract.Vector
+	dual  *Dual      // nil: the job asks for none
+	patch *wire.Blob // the slice as a difference to held; nil: fetch it whole
+	held  []float32
+	start chan<- contract.Slice // gets the slice once it is there; it never blocks
 }
 
 // worked is what a work hands back.
@@ -42,11 +39,10 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 		return worked{err: &RefusalError{Round: w.plan.Round, Cause: cause, Err: err}}
 	}
 	var noise dp.Noise
-	if w.own != (dp.Variance{}) {
+	if w.Own != (dp.Variance{}) {
 		// It is drawn beside everything else, so that when the update leaves tells nothing
 		// of the noise in it.
-		size := w.lattice.D() + w.count.Coordinates + w.figures.Size()
-		pool, err := dp.NewPool(ctx, w.own, min(size, mostStock), random(c.cfg.Seed, forNoise, w.plan.Round))
+		pool, err := dp.NewPool(ctx, w.Own, min(w.Size(), mostStock), random(c.cfg.Seed, forNoise, w.plan.Round))
 		if err != nil {
 			return fail(ErrPlan, err)
 		}
@@ -68,7 +64,7 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 	spec := j.Announced.Spec(w.plan.Steps, w.plan.Rate)
 	spec.HeldOut, spec.Scored = j.HeldOut, int(j.Scored)
 	symbols, err := c.contribute(ctx, j, w.dual, Contribution{
-		Round: w.plan.Round, Lattice: w.lattice, Count: w.count, Figures: w.figures, Labels: len(j.Labels), Work: c.cfg.Policy.Work, Units: j.terms.Job.Units(),
+		Round: w.plan.Round, Lattice: w.Lattice, Count: w.Count, Figures: w.Figures, Own: w.Own, Noise: noise, Labels: len(j.Labels), Work: c.cfg.Policy.Work, Units: j.terms.Job.Units(),
 		MinExamples: c.cfg.Policy.Examples,
 		Task: Task{
 			Base:       func(ctx context.Context) (*model.Base, error) { return c.openBase(ctx, j) },
@@ -77,7 +73,6 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 			Spec: spec, Sequence: int(j.Sequence), Program: program,
 			MostMemory: c.cfg.Policy.Memory,
 		},
-		Own: w.own, Noise: noise,
 		Seed: c.cfg.Seed, Log: c.cfg.Log,
 		Failed: func(err error) {
 			failed := at

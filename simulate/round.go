@@ -10,6 +10,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/evaluate/metric"
+	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/program"
 )
 
@@ -73,7 +74,8 @@ func (r *Run) prepare(d *coordinator.Draw) (start, error) {
 			Providers: j.Providers.Max, ProviderRate: j.Providers.SamplingRate,
 		},
 		Base: base, BaseSHA256: sum, Program: code, Start: values,
-		layout: r.core.Layout(), lattice: d.Lattice(), task: r.task, own: r.duals.own(d.Own()),
+		layout: r.core.Layout(), task: r.task,
+		vector: contract.Vector{Lattice: d.Lattice(), Count: d.Count(), Figures: d.Figures(), Own: r.duals.own(d.Own())},
 	}}, nil
 }
 

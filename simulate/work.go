@@ -12,7 +12,6 @@ import (
 	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/trainer"
 )
@@ -44,10 +43,9 @@ type Assignment struct {
 	Program    []byte
 	Start      []float32
 
-	layout  *model.Layout
-	lattice *quant.Lattice
-	task    task.Task
-	own     dp.Variance // of a client's own noise, where its dual variable is to know it; else zero
+	layout *model.Layout
+	task   task.Task
+	vector contract.Vector // with a client's own noise where its dual variable is to know it
 }
 
 // NewAssignment derives the rest where a plan came from elsewhere. It refuses a
@@ -71,7 +69,8 @@ func NewAssignment(p Plan, base *model.Base, sum [32]byte, program []byte, start
 	if p.Sequence < 1 || p.Sequence > base.Config.MaxTokens() || p.Count.Coordinates < 0 || p.Count.Coordinates > most {
 		return nil, fmt.Errorf("%w: plan: examples of %d tokens, count of %d coordinates", ErrConfig, p.Sequence, p.Count.Coordinates)
 	}
-	if a.lattice, err = contract.Lattice(p.Uplink, p.Dim, p.ClipNorm, p.Rotation); err != nil {
+	a.vector.Count, a.vector.Figures = p.Count, p.Figures
+	if a.vector.Lattice, err = contract.Lattice(p.Uplink, p.Dim, p.ClipNorm, p.Rotation); err != nil {
 		return nil, fmt.Errorf("%w: plan: %w", ErrConfig, err)
 	}
 	if a.task, err = task.New(base, a.layout, p.Sequence); err != nil {
@@ -81,14 +80,13 @@ func NewAssignment(p Plan, base *model.Base, sum [32]byte, program []byte, start
 }
 
 // Size is the coordinates of a contribution.
-func (a *Assignment) Size() int { return a.lattice.D() + a.Count.Coordinates + a.Figures.Size() }
+func (a *Assignment) Size() int { return a.vector.Size() }
 
 // CheckSum refuses a sum of symbols that so many clients cannot have made: a coordinate that
 // is larger than theirs together, an L2 norm beyond theirs, or a count or figures that they
 // cannot have.
 func (a *Assignment) CheckSum(sum []int64, clients int) error {
-	v := contract.Vector{Lattice: a.lattice, Count: a.Count, Figures: a.Figures}
-	if err := v.CheckSum(sum, clients*max(1, a.Providers), clients); err != nil {
+	if err := a.vector.CheckSum(sum, clients*max(1, a.Providers), clients); err != nil {
 		return fmt.Errorf("simulate: %w", err)
 	}
 	return nil
@@ -120,7 +118,7 @@ func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Cli
 	var failed error // of the one unit that a client is; a provider of several counts as absent
 	dual := c.Dual.Round()
 	symbols, err = edge.Contribute(ctx, trainer, data, edge.Contribution{
-		Round: a.Round, Seed: c.Seed, Lattice: a.lattice, Count: a.Count, Figures: a.Figures, Labels: a.Classes, Dual: dual, Own: a.own,
+		Round: a.Round, Seed: c.Seed, Lattice: a.vector.Lattice, Count: a.Count, Figures: a.Figures, Labels: a.Classes, Dual: dual, Own: a.vector.Own,
 		Task: edge.Task{
 			Base:       func(context.Context) (*model.Base, error) { return a.Base, nil },
 			BaseSHA256: a.BaseSHA256, Layout: a.layout, Rank: a.Rank, Start: a.Start, Program: a.Program,
@@ -137,9 +135,9 @@ func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Cli
 		return nil, nil, fmt.Errorf("simulate: client %d: %w", c.Number, err)
 	}
 	dual.Keep()
-	if a.own != (dp.Variance{}) { // its dual variable knows it now; the sum gets it with everybody's
+	if a.vector.Own != (dp.Variance{}) { // its dual variable knows it now; the sum gets it with everybody's
 		noise := make([]int64, len(symbols))
-		if err := edge.OwnNoise(c.Seed, a.Round).AddNoise(noise, a.own); err != nil {
+		if err := edge.OwnNoise(c.Seed, a.Round).AddNoise(noise, a.vector.Own); err != nil {
 			return nil, nil, err
 		}
 		for i, x := range noise {
