@@ -159,7 +159,7 @@ lab/report: audit/membership audit/memorization internal/palette internal/durabl
 lab/natsserver: coordinator/natsaccess
 lab/queue: audio dataset edge coordinator/natsaccess lab/natsserver model quant simulate wasm
 lab/loadtest: internal/contract internal/wire log quant secagg
-lab/pretraining: dataset internal/seeded job/training model model/nn task tokenizer
+lab/pretraining: dataset internal/seeded job/training model model/nn task tokenizer trainer
 lab/readers:
 lab/sweep: internal/named coordinator dataset dataset/partition dp dp/accounting edge internal/durable internal/nearest internal/strict job model quant simulate task
 lab/voices: audio

@@ -141,7 +141,7 @@ func TestHostileFeatures(t *testing.T) {
 	defer program.Close()
 	m := *program.Manifest()
 	m.State = slices.Clone(m.State)
-	i := slices.IndexFunc(m.State, func(s wasm.Tensor) bool { return s.Name == stateFeatures })
+	i := slices.IndexFunc(m.State, func(s wasm.Tensor) bool { return s.Name == trainer.StateFeatures })
 	for _, shape := range [][]int{{}, {3, 3, 8}} {
 		m.State[i].Shape = shape
 		if err := checkProgram(&m, k, 4, base); err == nil {
@@ -180,7 +180,7 @@ func TestQuoteHears(t *testing.T) {
 	ok(t, b.madeUp(b.program.Manifest()))
 	ok(t, b.instance.Step(t.Context()))
 	made := make([]float32, 4*3*8)
-	ok(t, b.instance.ReadFloat32(stateFeatures, made))
+	ok(t, b.instance.ReadFloat32(trainer.StateFeatures, made))
 	if !slices.ContainsFunc(made, func(x float32) bool { return x != 0 }) {
 		t.Error("made-up recordings are not heard")
 	}

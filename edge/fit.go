@@ -7,21 +7,8 @@ import (
 
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/trainer"
 	"github.com/starling-fl/starling/wasm"
-)
-
-// Names of a training program's inputs beside the task's columns; the trained
-// tensors go by their layout's names and the frozen ones by the base's.
-const (
-	inputRate = "learning_rate"    // f32 []
-	inputStep = "step"             // f32 [], 1 in a round's first step
-	inputLast = "last_micro_batch" // f32 [], of a program that takes a batch in pieces: 1 in the last, else 0
-	inputKept = "kept"             // f32 [], of one with stateFeatures: 1 where they are the batch's already, else 0
-
-	stateFeatures = "features" // f32 [B, ...]: what frozen convolutions make of recordings, the same in every step
-
-	outputLoss  = "loss"  // f32 [], the mean before the step
-	outputRight = "right" // f32 [], the share of labels that was right then; a job that holds examples out may have it
 )
 
 // ErrMisfit is a program whose tensors are not those of its assignment.
@@ -32,11 +19,11 @@ var ErrMisfit = errors.New("edge: program and assignment differ")
 // trained tensor of the layout at the rank, optimizer state named after them, and
 // frozen tensors of the base. rows is microBatch's.
 func checkProgram(m *wasm.Manifest, t Task, rows int, base *model.Base) error {
-	want := map[string]wasm.Tensor{inputRate: {DType: wasm.Float32}, inputStep: {DType: wasm.Float32}}
-	needed := []string{inputRate}
+	want := map[string]wasm.Tensor{trainer.InputRate: {DType: wasm.Float32}, trainer.InputStep: {DType: wasm.Float32}}
+	needed := []string{trainer.InputRate}
 	if rows < t.Batch {
-		want[inputLast] = wasm.Tensor{DType: wasm.Float32}
-		needed = append(needed, inputLast)
+		want[trainer.InputLast] = wasm.Tensor{DType: wasm.Float32}
+		needed = append(needed, trainer.InputLast)
 	}
 	for _, c := range t.Columns {
 		want[c.Name] = wasm.Tensor{DType: wasm.DType(c.Type), Shape: append([]int{rows}, c.Shape...)}
@@ -47,8 +34,8 @@ func checkProgram(m *wasm.Manifest, t Task, rows int, base *model.Base) error {
 		return err
 	}
 	if keeps {
-		want[inputKept] = wasm.Tensor{DType: wasm.Float32}
-		needed = append(needed, inputKept)
+		want[trainer.InputKept] = wasm.Tensor{DType: wasm.Float32}
+		needed = append(needed, trainer.InputKept)
 	}
 	if err := checkInputs(m, want); err != nil {
 		return err
@@ -92,7 +79,7 @@ const maxFeatures = 1 << 24
 // keepsFeatures reports whether a program takes what it made of a recording before.
 func keepsFeatures(m *wasm.Manifest, t Task, rows int) (bool, error) {
 	for _, s := range m.State {
-		if s.Name == stateFeatures {
+		if s.Name == trainer.StateFeatures {
 			if !slices.ContainsFunc(t.Columns, func(c task.Column) bool { return c.Name == task.Samples }) {
 				return false, fmt.Errorf("%w: state %s, and the task has no recordings", ErrMisfit, s.Name)
 			}

@@ -91,7 +91,7 @@ func TestHostileMicroBatches(t *testing.T) {
 	small := step(base, 2, training.SGD) // takes 2, and updates each time
 	k := microTask(t, base, training.SGD, 4)
 	k.Program = compile(t, small, false)
-	if _, err := one.Train(t.Context(), k); !errors.Is(err, ErrMisfit) || !strings.Contains(err.Error(), inputLast) {
+	if _, err := one.Train(t.Context(), k); !errors.Is(err, ErrMisfit) || !strings.Contains(err.Error(), trainer.InputLast) {
 		t.Errorf("updates in every piece: %v", err)
 	}
 	k = microTask(t, base, training.SGD, 4)

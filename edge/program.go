@@ -174,7 +174,7 @@ func (b *loaded) fill(ctx context.Context, base *model.Base) (err error) {
 		return err
 	}
 	for _, s := range b.program.Manifest().State {
-		if s.Name == stateFeatures {
+		if s.Name == trainer.StateFeatures {
 			b.features = make([]float32, elements(s.Shape))
 		}
 	}
@@ -255,19 +255,19 @@ func (b *loaded) piece(ctx context.Context, t Task, batch Batch) error {
 		return b.instance.Step(ctx)
 	}
 	if t.Features == nil { // an instance that is used again has what its last step was told
-		return errors.Join(b.instance.WriteFloat32(inputKept, []float32{0}), b.instance.Step(ctx))
+		return errors.Join(b.instance.WriteFloat32(trainer.InputKept, []float32{0}), b.instance.Step(ctx))
 	}
 	by, names, kept := trainer.Maker{Base: b.base, Fused: b.program.Manifest().Fused}, trainer.Recordings(batch), float32(0)
 	if t.Features.Take(by, names, b.features) {
 		kept = 1
-		if err := b.instance.WriteFloat32(stateFeatures, b.features); err != nil {
+		if err := b.instance.WriteFloat32(trainer.StateFeatures, b.features); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(b.instance.WriteFloat32(inputKept, []float32{kept}), b.instance.Step(ctx)); err != nil || kept == 1 {
+	if err := errors.Join(b.instance.WriteFloat32(trainer.InputKept, []float32{kept}), b.instance.Step(ctx)); err != nil || kept == 1 {
 		return err
 	}
-	if err := b.instance.ReadFloat32(stateFeatures, b.features); err != nil {
+	if err := b.instance.ReadFloat32(trainer.StateFeatures, b.features); err != nil {
 		return err
 	}
 	t.Features.Keep(by, names, b.features)
@@ -285,7 +285,7 @@ func (b *loaded) step(ctx context.Context, t Task, batch Batch) error {
 		if from+b.rows == t.Batch {
 			last = 1
 		}
-		if err := b.instance.WriteFloat32(inputLast, []float32{last}); err != nil {
+		if err := b.instance.WriteFloat32(trainer.InputLast, []float32{last}); err != nil {
 			return err
 		}
 		if err := b.piece(ctx, t, batch.Cut(from, from+b.rows)); err != nil {
@@ -301,12 +301,12 @@ func (b *loaded) scores(t Task) (loss, right float32, err error) {
 		return 0, 0, nil
 	}
 	one := []float32{0}
-	if err := b.instance.ReadFloat32(outputLoss, one); err != nil {
+	if err := b.instance.ReadFloat32(trainer.OutputLoss, one); err != nil {
 		return 0, 0, fmt.Errorf("%w: %w", ErrMisfit, err)
 	}
 	loss, right = one[0], float32(math.NaN())
-	if slices.ContainsFunc(b.program.Manifest().Outputs, func(o wasm.Tensor) bool { return o.Name == outputRight }) {
-		if err := b.instance.ReadFloat32(outputRight, one); err != nil {
+	if slices.ContainsFunc(b.program.Manifest().Outputs, func(o wasm.Tensor) bool { return o.Name == trainer.OutputRight }) {
+		if err := b.instance.ReadFloat32(trainer.OutputRight, one); err != nil {
 			return 0, 0, fmt.Errorf("%w: %w", ErrMisfit, err)
 		}
 		right = one[0]
@@ -330,16 +330,16 @@ func (b *loaded) train(ctx context.Context, t Task) ([]float32, error) {
 			return nil, err
 		}
 	}
-	hasStep := slices.ContainsFunc(m.Inputs, func(x wasm.Tensor) bool { return x.Name == inputStep })
+	hasStep := slices.ContainsFunc(m.Inputs, func(x wasm.Tensor) bool { return x.Name == trainer.InputStep })
 	done := 0
 	for batch, err := range t.Batches {
 		if err != nil {
 			return nil, err
 		}
 		done++
-		err = in.WriteFloat32(inputRate, []float32{float32(t.LearningRate)})
+		err = in.WriteFloat32(trainer.InputRate, []float32{float32(t.LearningRate)})
 		if hasStep {
-			err = errors.Join(err, in.WriteFloat32(inputStep, []float32{float32(done)}))
+			err = errors.Join(err, in.WriteFloat32(trainer.InputStep, []float32{float32(done)}))
 		}
 		if err != nil {
 			return nil, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/nf4"
+	"github.com/starling-fl/starling/trainer"
 	"github.com/starling-fl/starling/wasm"
 )
 
@@ -252,9 +253,9 @@ func (b *loaded) madeUp(m *wasm.Manifest) error {
 		switch {
 		case in.DType == wasm.Int32:
 			err = b.instance.WriteInt32(in.Name, make([]int32, elements(in.Shape)))
-		case in.Name == inputRate:
+		case in.Name == trainer.InputRate:
 			err = b.instance.WriteFloat32(in.Name, []float32{1e-6})
-		case in.Name == inputKept: // the whole step is timed, convolutions and all
+		case in.Name == trainer.InputKept: // the whole step is timed, convolutions and all
 			err = b.instance.WriteFloat32(in.Name, []float32{0})
 		default:
 			err = b.instance.WriteFloat32(in.Name, numbers(elements(in.Shape), one))

@@ -16,6 +16,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/trainer"
 	"github.com/starling-fl/starling/wasm"
 )
 
@@ -87,7 +88,7 @@ func runStep(t *testing.T, code []byte, base *model.Base, l *model.Layout, rank 
 		delta[i] -= x
 	}
 	loss := make([]float32, 1)
-	must(in.ReadFloat32(nn.LossName, loss))
+	must(in.ReadFloat32(trainer.OutputLoss, loss))
 	return delta, loss[0]
 }
 
@@ -116,8 +117,8 @@ func fill(t *testing.T, in *wasm.Instance, base *model.Base, l *model.Layout, ra
 			must(in.WriteInt32(v.Name, v.I32))
 		}
 	}
-	must(in.WriteFloat32(nn.LearningRateName, []float32{1}))
-	must(in.WriteFloat32(nn.StepName, []float32{1}))
+	must(in.WriteFloat32(trainer.InputRate, []float32{1}))
+	must(in.WriteFloat32(trainer.InputStep, []float32{1}))
 	for _, s := range l.Spans(rank) {
 		must(in.WriteFloat32(s.Name, start[s.Offset:s.Offset+s.Len]))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/trainer"
 )
 
 // EncoderSpec describes pretraining by masked-language modelling (Devlin et
@@ -198,8 +199,8 @@ func Encoder(ctx context.Context, s EncoderSpec, tok *tokenizer.WordPiece, rows 
 			}
 			return nil, err
 		}
-		in[nn.LearningRateName] = []float32{s.rate(i)}
-		in[nn.StepName] = []float32{float32(i + 1)}
+		in[trainer.InputRate] = []float32{s.rate(i)}
+		in[trainer.InputStep] = []float32{float32(i + 1)}
 		loss, err := run.step(vocab, in)
 		if err != nil {
 			return nil, err

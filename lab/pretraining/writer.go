@@ -22,6 +22,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/trainer"
 )
 
 // WriterSpec describes pretraining of a base that writes text, a T5 or a decoder, or of one
@@ -104,7 +105,7 @@ func Writer(ctx context.Context, s WriterSpec, draw Draw, progress Progress) ([]
 		if err := draw(i, rand.New(rand.NewPCG(s.Seed, uint64(i))), float64(i)/float64(s.Steps), batch); err != nil {
 			return nil, err
 		}
-		inputs := map[string]any{nn.LearningRateName: []float32{s.rate(i)}, nn.StepName: []float32{float32(i + 1)}}
+		inputs := map[string]any{trainer.InputRate: []float32{s.rate(i)}, trainer.InputStep: []float32{float32(i + 1)}}
 		for _, v := range batch {
 			if inputs[v.Name] = v.I32; v.Type == task.F32 {
 				inputs[v.Name] = v.F32

@@ -10,6 +10,8 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-fl/starling/trainer"
 )
 
 // goBackend is GoMLX's Go backend, the reference for the compiler's programs, where
@@ -119,7 +121,7 @@ func (p *Program) Advance(state, frozen map[string]compute.Buffer, inputs map[st
 		if err != nil {
 			return 0, 0, err
 		}
-		if o.Name == RightName {
+		if o.Name == trainer.OutputRight {
 			right = v[0]
 		} else {
 			loss = v[0]

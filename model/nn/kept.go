@@ -7,13 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/starling-fl/starling/model"
-)
-
-// Names of what a step has whose host keeps what the convolutions make of recordings: for each
-// recording it is the same in every step, and most of a step's work.
-const (
-	KeptName     = "kept"     // float32 []; 1: FeaturesName has those of the batch, and the convolutions are passed over
-	FeaturesName = "features" // float32 [B, frames, width], a state: what they have made
+	"github.com/starling-fl/starling/trainer"
 )
 
 // Keepable tells whether a step over a layout may be one with Keep: recordings are heard and no
@@ -32,9 +26,9 @@ func Keepable(lay *model.Layout) bool {
 
 // kept is what a step with Keep has beside others. A nil one is of a step without.
 type kept struct {
-	given *graph.Node // KeptName
+	given *graph.Node // trainer.InputKept
 	anew  *graph.Node // it is 0
-	were  *graph.Node // FeaturesName before the step
+	were  *graph.Node // trainer.StateFeatures before the step
 	now   *graph.Node // and after it
 }
 
@@ -42,7 +36,7 @@ func (k *kept) addState(p *params, s StepSpec) {
 	if k != nil {
 		c := s.Config.Speech
 		k.anew = graph.Equal(k.given, graph.ScalarZero(p.g, dtypes.Float32)) // before what depends on it
-		k.were = p.add(FeaturesName, State, dtypes.Float32, s.rows(), s.Sequence, c.Width[c.Width.Len()-1])
+		k.were = p.add(trainer.StateFeatures, State, dtypes.Float32, s.rows(), s.Sequence, c.Width[c.Width.Len()-1])
 	}
 }
 
@@ -59,5 +53,5 @@ func (k *kept) outputs() []Output {
 	if k == nil {
 		return nil
 	}
-	return []Output{{Name: FeaturesName + ".new", State: FeaturesName, Node: k.now}}
+	return []Output{{Name: trainer.StateFeatures + ".new", State: trainer.StateFeatures, Node: k.now}}
 }

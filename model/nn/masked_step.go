@@ -6,9 +6,10 @@ import (
 
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/trainer"
 )
 
-// Names of a MaskedStep's inputs beside its tokens, their weights, [LearningRateName] and [StepName];
+// Names of a MaskedStep's inputs beside its tokens, their weights, [trainer.InputRate] and [trainer.InputStep];
 // Predicted is the number of each one's values.
 const (
 	MaskedPlaces    = "places"      // int32: which of the step's tokens are predicted
@@ -61,8 +62,8 @@ func (s MaskedStep) Build(g *graph.Graph) ([]Param, []Output, error) {
 	targets := p.add(MaskedTargets, Input, dtypes.Int32, k)
 	weights := p.add(task.Weights, Input, dtypes.Float32, k)
 	rowW := p.add(MaskedRowWeight, Input, dtypes.Float32, k)
-	lr := p.add(LearningRateName, Input, dtypes.Float32)
-	step := p.add(StepName, Input, dtypes.Float32)
+	lr := p.add(trainer.InputRate, Input, dtypes.Float32)
+	step := p.add(trainer.InputStep, Input, dtypes.Float32)
 
 	specs := s.Trained(s.Candidates)
 	vars := make([]*graph.Node, len(specs))
@@ -87,7 +88,7 @@ func (s MaskedStep) Build(g *graph.Graph) ([]Param, []Output, error) {
 	own, ownGrad := predict(x, places, weights)
 	_, rowGrad := predict(e.dense(e.pooled(x, keep), RowDense, cfg.HiddenSize), rowOf, rowW)
 	grads := graph.Gradient(graph.Add(ownGrad, rowGrad), vars...)
-	outputs := []Output{{Name: LossName, Node: own}}
+	outputs := []Output{{Name: trainer.OutputLoss, Node: own}}
 	for i, t := range specs {
 		dir, newM, newV := adamDirection(grads[i], step, m[i], v[i])
 		if s.WeightDecay > 0 && len(t.Shape) == 2 {

@@ -8,7 +8,7 @@ import (
 // accumulator adds gradients up over a step's micro-batches. A nil one is of a step
 // that is not cut.
 type accumulator struct {
-	last   *graph.Node   // LastName
+	last   *graph.Node   // trainer.InputLast
 	names  []string      // of the states
 	states []*graph.Node // sum of weights, sum of losses, sums of gradients
 	grown  []*graph.Node // by state: what the next micro-batch begins with

@@ -13,6 +13,7 @@ import (
 
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/trainer"
 )
 
 // Tensors of every form end where numpy's twin, testdata/shampoo/make.py, has them: it takes roots by eigenvalues.
@@ -40,7 +41,7 @@ func TestShampooMatchesNumpy(t *testing.T) {
 	s := StepSpec{Spec: training.Spec{Optimizer: training.Shampoo, StatisticsEvery: golden.StatisticsEvery, RootsEvery: golden.RootsEvery}}
 	p, err := Compile(nil, "shampoo", func(g *graph.Graph) ([]Param, []Output, error) {
 		p := newParams(g)
-		step, rate := p.add(StepName, Input, dtypes.Float32), p.add(LearningRateName, Input, dtypes.Float32)
+		step, rate := p.add(trainer.InputStep, Input, dtypes.Float32), p.add(trainer.InputRate, Input, dtypes.Float32)
 		var grads, tensors []*graph.Node
 		states := make([][]*graph.Node, len(golden.Tensors))
 		for i, x := range golden.Tensors {
@@ -50,7 +51,7 @@ func TestShampooMatchesNumpy(t *testing.T) {
 				states[i] = append(states[i], p.add(x.Name+suffix, State, dtypes.Float32, s.grid(x.Shape).shape(k)...))
 			}
 		}
-		outputs := []Output{{Name: LossName, Node: step}}
+		outputs := []Output{{Name: trainer.OutputLoss, Node: step}}
 		for i, dir := range s.shampoo(grads, states, step, nil) {
 			name := golden.Tensors[i].Name
 			outputs = append(outputs, Output{Name: name + ".new", State: name, Node: s.update(tensors[i], dir, rate, step, nil)})
@@ -78,7 +79,7 @@ func TestShampooMatchesNumpy(t *testing.T) {
 		}
 	}
 	for n := range golden.Steps {
-		inputs := map[string]any{StepName: []float32{float32(n + 1)}, LearningRateName: []float32{float32(golden.Rate)}}
+		inputs := map[string]any{trainer.InputStep: []float32{float32(n + 1)}, trainer.InputRate: []float32{float32(golden.Rate)}}
 		for _, x := range golden.Tensors {
 			inputs[x.Name+".grad"] = x.Gradients[n]
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/trainer"
 )
 
 // Role says what a parameter of a program is.
@@ -23,18 +24,6 @@ const (
 )
 
 func (r Role) String() string { return [...]string{"input", "state", "frozen"}[r] }
-
-// Names of a step's inputs beside its task's columns, and of its first output.
-const (
-	LearningRateName = "learning_rate" // float32 []
-	StepName         = "step"          // float32 []; 1 in a round's first step
-	LossName         = "loss"          // float32 []; the weighted mean before the update
-	RightName        = "right"         // float32 []; of a step with HeldOut, of labels: the share that is right
-
-	// LastName is float32 [], of a step in micro-batches: 1 in its last, which updates,
-	// 0 in those before, which only add up.
-	LastName = "last_micro_batch"
-)
 
 // Param is one parameter of a built graph.
 type Param struct {
@@ -87,7 +76,7 @@ type StepSpec struct {
 	// For simulations on a backend of the host; programs leave it 0.
 	Clients int
 
-	// Keep lets the host give the step what its convolutions make of recordings: see KeptName.
+	// Keep lets the host give the step what its convolutions make of recordings: see trainer.InputKept.
 	Keep bool
 
 	// Recompute is what of the way forward is computed again on the way back. It changes gradients by rounding alone.
@@ -189,15 +178,15 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 	for _, c := range columns {
 		p.add(c.Name, Input, dtypeOf(c.Type), append([]int{s.rows()}, c.Shape...)...)
 	}
-	lr := p.add(LearningRateName, Input, dtypes.Float32)
-	step := p.add(StepName, Input, dtypes.Float32)
+	lr := p.add(trainer.InputRate, Input, dtypes.Float32)
+	step := p.add(trainer.InputStep, Input, dtypes.Float32)
 	var micro *accumulator
 	if s.rows() < s.Batch {
-		micro = &accumulator{last: p.add(LastName, Input, dtypes.Float32)}
+		micro = &accumulator{last: p.add(trainer.InputLast, Input, dtypes.Float32)}
 	}
 	var features *kept
 	if s.Keep {
-		features = &kept{given: p.add(KeptName, Input, dtypes.Float32)}
+		features = &kept{given: p.add(trainer.InputKept, Input, dtypes.Float32)}
 	}
 
 	headRate := lr
@@ -241,9 +230,9 @@ func (s StepSpec) build(g *graph.Graph, lay *model.Layout, columns []task.Column
 	if micro != nil {
 		grads = micro.add(&a, grads, p.byName[task.Weights])
 	}
-	outputs := []Output{{Name: LossName, Node: a.loss}}
+	outputs := []Output{{Name: trainer.OutputLoss, Node: a.loss}}
 	if a.right != nil {
-		outputs = append(outputs, Output{Name: RightName, Node: a.right})
+		outputs = append(outputs, Output{Name: trainer.OutputRight, Node: a.right})
 	}
 	if s.Optimizer == training.Shampoo {
 		grads = s.shampoo(grads, moments, step, micro)

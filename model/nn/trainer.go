@@ -153,7 +153,7 @@ func (t *Trainer) step(state map[string]compute.Buffer, batch trainer.Batch, lea
 		if from+rows == t.Spec.Batch {
 			last = 1
 		}
-		inputs := map[string]any{LearningRateName: []float32{learningRate}, StepName: []float32{count}, LastName: []float32{last}}
+		inputs := map[string]any{trainer.InputRate: []float32{learningRate}, trainer.InputStep: []float32{count}, trainer.InputLast: []float32{last}}
 		for _, v := range batch.Cut(from, from+rows) {
 			inputs[v.Name] = v.I32
 			if v.Type == task.F32 {

@@ -139,7 +139,7 @@ func (s *step) trainAll(ctx context.Context, tasks []trainer.Task) (deltas [][]f
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		inputs := map[string]any{nn.LearningRateName: []float32{float32(tasks[0].LearningRate)}, nn.StepName: []float32{float32(step + 1)}}
+		inputs := map[string]any{trainer.InputRate: []float32{float32(tasks[0].LearningRate)}, trainer.InputStep: []float32{float32(step + 1)}}
 		batches := make([]trainer.Batch, len(tasks))
 		for i := range tasks {
 			b, err, more := next[i]()

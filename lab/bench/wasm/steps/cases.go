@@ -14,6 +14,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/trainer"
 	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
@@ -224,9 +225,9 @@ func floats(name string, n int) []float32 {
 	switch {
 	case strings.HasSuffix(name, ".adam_m"), strings.HasSuffix(name, ".adam_v"):
 		return v
-	case name == nn.LearningRateName:
+	case name == trainer.InputRate:
 		return []float32{1e-3}
-	case name == nn.StepName, name == nn.KeptName:
+	case name == trainer.InputStep, name == trainer.InputKept:
 		return []float32{1}
 	case name == model.DecoderNorm, strings.HasSuffix(name, "LayerNorm.weight"), strings.HasSuffix(name, "layer_norm.weight"),
 		strings.Contains(name, "layernorm") && strings.HasSuffix(name, ".weight"), name == model.SpeechPositionsLength,

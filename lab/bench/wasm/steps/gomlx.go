@@ -17,6 +17,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/trainer"
 )
 
 // runGoMLX times the same graph on GoMLX's Go backend, on one core.
@@ -80,7 +81,7 @@ func runGoMLX(ctx context.Context, dir, name string, warm, steps int, smooth boo
 		if err := results[0].ToFlatData(loss); err != nil {
 			return nil, err
 		}
-		r.Outputs[nn.LossName] = loss
+		r.Outputs[trainer.OutputLoss] = loss
 		for j, p := range params {
 			if at, ok := state[p.Name]; ok {
 				_ = buffers[j].Finalize()
