@@ -79,7 +79,7 @@ internal/command/operator: internal/named audit audit/membership coordinator/nat
     internal/evaluation internal/exposure internal/fleetdata internal/inspection internal/spent internal/terminal internal/wire job model model/known
     secagg secagg/strength task internal/guarantee internal/admin internal/demo internal/sim internal/bases internal/usage internal/service
 internal/contentcoding:
-internal/contract: dp internal/wire model quant secagg
+internal/contract: dp evaluate/metric internal/wire model quant secagg
 hub: internal/durable model
 evaluate/metric:
 evaluate/answer: dataset model model/nn task tokenizer

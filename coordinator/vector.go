@@ -83,10 +83,9 @@ func (t *terms) fleetMetrics(d *Draw, version uint64, sum []int64, event dp.Even
 	if !ok {
 		return nil
 	}
-	f := &metric.Fleet{Rank: d.rank, Version: int(version), Units: metric.Noisy(h.Units), Loss: metric.Noisy(h.Loss)}
+	f := &metric.Fleet{Rank: d.rank, Version: int(version), Units: h.Units, Loss: h.Loss, Speed: h.Speed}
 	if t.method.Task.Judged() {
-		f.Accuracy = metric.Noisy(h.Right)
+		f.Accuracy = h.Right
 	}
-	f.Speed = metric.Noisy(h.Speed)
 	return f
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/evaluate/metric"
 )
 
 // Metrics is what a unit has found on the examples that it does not train on; NaN where it was not measured.
@@ -53,28 +54,25 @@ func (s Metrics) Figures(labels int) dp.Figures {
 // MeanMetrics is the mean of what a round's units measured, with the standard deviation of the noise in
 // it. Speed is a geometric mean, its noise a factor.
 type MeanMetrics struct {
-	Units Noisy // that measured anything
-	Loss  Noisy
-	Right Noisy
-	Speed Noisy
+	Units metric.Noisy // that measured anything
+	Loss  metric.Noisy
+	Right metric.Noisy
+	Speed metric.Noisy
 }
-
-// Noisy is a number and the standard deviation of the noise in it.
-type Noisy struct{ Mean, Noise float64 }
 
 // DecodeMetrics reads the noisy sum of figures, in whose coordinates the noise is of standard deviation
 // sigma; not ok where the noise leaves nothing of them. It is made of what is released, and
 // costs nothing more.
 func DecodeMetrics(c dp.FigureCode, sum []int64, sigma float64, labels int) (h MeanMetrics, ok bool) {
 	sums, noise := c.Sums(sum), c.Noise(sigma)
-	mean := func(k int, scale float64) Noisy {
+	mean := func(k int, scale float64) metric.Noisy {
 		m, sd, good := sums.Mean(k, noise)
 		ok = good
-		return Noisy{(m + 1) / 2 * scale, sd / 2 * scale}
+		return metric.Noisy{Mean: (m + 1) / 2 * scale, Noise: sd / 2 * scale}
 	}
-	h = MeanMetrics{Units: Noisy{sums[0], noise}, Loss: mean(figureLoss, LossBound(labels)), Right: mean(figureRight, 1)}
+	h = MeanMetrics{Units: metric.Noisy{Mean: sums[0], Noise: noise}, Loss: mean(figureLoss, LossBound(labels)), Right: mean(figureRight, 1)}
 	s := mean(figureSpeed, octaves)
-	h.Speed = Noisy{slowest * math.Exp2(s.Mean), math.Exp2(s.Noise)}
+	h.Speed = metric.Noisy{Mean: slowest * math.Exp2(s.Mean), Noise: math.Exp2(s.Noise)}
 	return h, ok
 }
 
