@@ -112,7 +112,7 @@ internal/seeded:
 internal/service: coordinator coordinator/bucket coordinator/jobs coordinator/natsaccess coordinator/relay coordinator/server coordinator/shelf
     coordinator/signin coordinator/spans coordinator/store dataset edge internal/admin internal/bases internal/durable internal/evaluation
     internal/named internal/outcome internal/progress internal/qrcode internal/terminal internal/usage internal/wire job model program web
-internal/spent: coordinator/store dp dp/accounting internal/usage
+internal/spent: coordinator/store dp dp/accounting internal/usage internal/named
 internal/named:
 internal/nearest:
 internal/participation: dataset edge internal/accounts internal/bench internal/terminal leak model model/known

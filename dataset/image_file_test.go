@@ -66,3 +66,17 @@ func TestFoldersAreNotHeldDecoded(t *testing.T) {
 		t.Errorf("a file that is no image: %v", err)
 	}
 }
+
+// A folder of labelled files is not one of pictures.
+func TestAFolderOfFiles(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.jsonl.gz"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "a.jsonl.gz in it a labelled file") {
+		t.Errorf("a folder of files: %v", err)
+	}
+	if _, err := Load(t.TempDir()); err == nil || !strings.Contains(err.Error(), "want a folder for each label") {
+		t.Errorf("an empty folder: %v", err)
+	}
+}

@@ -179,9 +179,20 @@ func readFolder(name, path string, take func(entry string) bool) (*Set, error) {
 		}
 	}
 	if len(examples) == 0 {
+		for _, l := range labels {
+			if !l.IsDir() && isTable(l.Name()) {
+				return nil, fmt.Errorf("%s: it is a folder, and %s in it a labelled file: give one of its files", path, l.Name())
+			}
+		}
 		return nil, fmt.Errorf("%s: %w: want a folder for each label, with .png, .jpg or .pgm files in it, or .wav, .flac, .ogg or .opus", path, ErrEmpty)
 	}
 	return byName(name, examples, names), nil
+}
+
+// isTable reports whether a file is one of examples, a line each, by its name.
+func isTable(name string) bool {
+	name = strings.TrimSuffix(name, ".gz")
+	return slices.Contains([]string{".jsonl", ".tsv", ".csv", ".txt"}, filepath.Ext(name))
 }
 
 // openFile is the example of a file without its label; nil if it is neither an image nor

@@ -2,6 +2,7 @@
 package admin
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -58,6 +59,9 @@ func (w Where) Open() (Fleet, error) {
 		return nil, usage.Errorf("--token-file is for --server: who has the folder needs no token")
 	case w.Server != "":
 		return dial(w.Server, w.TokenFile)
+	}
+	if err := named.Dir(w.Dir); err != nil {
+		return nil, fmt.Errorf("--dir: %w", err)
 	}
 	f, err := store.OpenFleet(w.Dir)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/job"
 )
@@ -80,6 +81,9 @@ func (f folder) Spending() (server.Ledger, error) {
 // Adopt makes a folder a server's, where it is none, and says where the job lies if that is
 // the folder itself.
 func Adopt(dir string, j job.Job) (at string, err error) {
+	if err := named.Dir(dir); err != nil {
+		return "", fmt.Errorf("--dir: %w", err)
+	}
 	alone, err := store.ReadLedger(dir)
 	switch {
 	case errors.Is(err, store.ErrNoStore):

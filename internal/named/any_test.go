@@ -28,4 +28,10 @@ func TestOpenAny(t *testing.T) {
 	if _, err := Open(dir); !errors.As(err, &refused) {
 		t.Errorf("a folder for a file: %v", err)
 	}
+	if err := Dir(file); !errors.As(err, &refused) {
+		t.Errorf("a file for a folder: %v", err)
+	}
+	if err := errors.Join(Dir(dir), Dir(filepath.Join(dir, "none"))); err != nil {
+		t.Errorf("folders: %v", err)
+	}
 }

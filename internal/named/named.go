@@ -64,6 +64,14 @@ func open(name string, check func(string, fs.FileInfo) error) (*os.File, error) 
 	return f, nil
 }
 
+// Dir refuses what is there and no folder; nil of nothing, where one may be made.
+func Dir(name string) error {
+	if info, err := os.Stat(name); err == nil && !info.IsDir() {
+		return Errorf("%s: it is a file; want a folder", name)
+	}
+	return nil
+}
+
 // MakeDir makes a folder to write to, and those above it.
 func MakeDir(name string) error {
 	if err := os.MkdirAll(name, 0o755); err != nil {

@@ -27,6 +27,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/evaluation"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/program"
 )
@@ -108,6 +109,9 @@ func (c *Config) Check() error {
 func (c *Config) Run(ctx context.Context) (evaluation.Printer, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
+	}
+	if err := named.Dir(c.Dir); err != nil {
+		return nil, fmt.Errorf("--dir: %w", err)
 	}
 	if c.Store != "" {
 		if err := store.UseDatabase(c.Dir, c.Store); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/dp/accounting"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/usage"
 )
 
@@ -66,6 +67,9 @@ func Read(dirs []string, delta float64, acct dp.Accountant) (Report, error) {
 	var together spending
 	heads := map[string]string{}
 	for _, dir := range dirs {
+		if err := named.Dir(dir); err != nil {
+			return all, err
+		}
 		l, err := store.ReadLedger(dir)
 		if err != nil {
 			return all, err

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/starling-fl/starling/internal/nearest"
 )
 
 //go:embed presets/*.yaml
@@ -28,7 +31,11 @@ func Presets() []string {
 func Preset(name string) ([]byte, *Plan, error) {
 	text, err := presets.ReadFile("presets/" + name + ".yaml")
 	if err != nil {
-		return nil, nil, badSetting("preset %.40q is none of %s", name, strings.Join(Presets(), ", "))
+		near := nearest.Question(name, "", Presets())
+		if i := slices.IndexFunc(Presets(), func(p string) bool { return strings.HasPrefix(p, name) }); near == "" && name != "" && i >= 0 {
+			near = "; did you mean " + Presets()[i] + "?"
+		}
+		return nil, nil, badSetting("there is no preset %.40q%s: starling sweep --presets lists them", name, near)
 	}
 	p, err := Parse(bytes.NewReader(text), "")
 	if err != nil {

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -278,6 +279,9 @@ func (s Settings) jobOf(name string, labels []string) (coordinator.Job, error) {
 	keys := clone(s.Job)
 	for _, own := range []string{"cohort.population", "cohort.sampling_rate", "cohort.size", "privacy.simulated_population", "privacy.simulated_cohort", "base"} {
 		if _, ok := lookup(keys, own); ok {
+			if err := possible(keys); err != nil {
+				return coordinator.Job{}, err
+			}
 			return coordinator.Job{}, badSetting("%s follows from population, sampling_rate and cohort, or from --base: it cannot be set in the job", own)
 		}
 	}
@@ -329,6 +333,18 @@ func (s Settings) jobOf(name string, labels []string) (coordinator.Job, error) {
 		return j, badSetting("%w", strict.Unplaced(err))
 	}
 	return j, s.fits(j)
+}
+
+// possible refuses keys that no job file has, and values of other kinds than theirs.
+func possible(keys map[string]any) error {
+	b, err := strict.Encode(keys)
+	if err == nil {
+		err = strict.Read(bytes.NewReader(b), new(job.Job))
+	}
+	if err != nil {
+		return badSetting("%w", strict.Unplaced(err))
+	}
+	return nil
 }
 
 // fits refuses passes that the steps of a client of the mean size end before their time.

@@ -116,6 +116,10 @@ func TestSweepFilesThatAreRefused(t *testing.T) {
 	if _, err := s.JobOf("x", []string{"a", "b"}); !errors.Is(err, ErrSettings) {
 		t.Errorf("a population in the job: %v", err)
 	}
+	s.Job["trainning"] = map[string]any{"steps": 3} // a mistyped key comes first: it may be meant
+	if _, err := s.JobOf("x", []string{"a", "b"}); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), "trainning") {
+		t.Errorf("a mistyped key beside it: %v", err)
+	}
 }
 
 // A grid costs what it has of points: what asks for too many is refused before the
@@ -457,8 +461,11 @@ func TestPresets(t *testing.T) {
 			t.Errorf("%s: %d seeds, want at least 3", name, len(seeds))
 		}
 	}
-	if _, _, err := Preset("../plan"); !errors.Is(err, ErrSettings) {
-		t.Errorf("a preset that is none: %v", err)
+	for name, want := range map[string]string{"../plan": "plan\": starling sweep --presets", "paper004-table4-smal": "did you mean paper004-table4-small?",
+		"paper004-tab": "did you mean paper004-tab"} {
+		if _, _, err := Preset(name); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), want) || len(err.Error()) > 160 {
+			t.Errorf("preset %s, which is none: %v", name, err)
+		}
 	}
 }
 

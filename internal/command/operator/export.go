@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/model"
@@ -56,6 +57,9 @@ trust_remote_code=True; without it transformers refuses the folder.`,
 		RunE: func(*cobra.Command, []string) error {
 			if dir == "" || out == "" {
 				return usage.Errorf("--checkpoint and --out are required: the folder of a released adapter, and the one to write")
+			}
+			if err := named.Dir(out); err != nil {
+				return fmt.Errorf("--out: %w", err)
 			}
 			ck, err := bases.Released(dir)
 			if err != nil {

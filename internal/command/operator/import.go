@@ -43,6 +43,9 @@ base's own (id2label); a base that writes text (T5) has none.`,
 			if base == "" || out == "" {
 				return usage.Errorf("--base and --out are required")
 			}
+			if err := named.Dir(out); err != nil {
+				return fmt.Errorf("--out: %w", err)
+			}
 			rule, err := model.ParseScaling(scale)
 			if err != nil {
 				return usage.Errorf("--scale is %.40q, must be rank (alpha/b at rank b) or constant (alpha/r at every rank)", scale)

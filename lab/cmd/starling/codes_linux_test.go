@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -70,6 +71,26 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 			if code != 2 || !strings.Contains(said.String(), filepath.Base(file)) {
 				t.Errorf("%s of %s: exit %d, %s", line, filepath.Base(file), code, said.String())
 			}
+		}
+	}
+}
+
+// TestAFileIsNoFolder: a file in place of a folder is what was given wrong.
+func TestAFileIsNoFolder(t *testing.T) {
+	job, err := filepath.Abs("../../../examples/job.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"serve --dir FILE", "serve --job JOB --dir FILE", "devices list --dir FILE", "job list --dir FILE", "job submit --dir FILE JOB",
+		"token create --dir FILE", "export --checkpoint x --out FILE", "import --base x --out FILE", "privacy ledger FILE", "invoices --out FILE"} {
+		var out, said bytes.Buffer
+		args := strings.Fields(strings.ReplaceAll(strings.ReplaceAll(line, "FILE", file), "JOB", job))
+		if code := run(t.Context(), args, strings.NewReader(""), &out, &said); code != 2 || !strings.Contains(said.String(), file) {
+			t.Errorf("%s: exit %d, %s", line, code, said.String())
 		}
 	}
 }
