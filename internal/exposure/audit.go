@@ -70,7 +70,7 @@ type AuditedFile struct {
 // Audit is a released model with those whose membership or documents it is attacked for.
 type Audit struct {
 	Audited *Audited
-	subject *Subject
+	subject *subject
 	people  *People
 }
 
@@ -81,7 +81,7 @@ func (f *Files) Open(version, commit string, open func() (engine.Engine, error),
 	if err != nil {
 		return nil, err
 	}
-	s := &Subject{Checkpoint: ck, Progress: told}
+	s := &subject{Checkpoint: ck, Progress: told}
 	if s.Rank, err = bases.Rank(ck, f.Rank); err != nil {
 		return nil, err
 	}
@@ -138,13 +138,13 @@ func (f *Files) people(ck *model.Checkpoint, r *Audited) (*People, error) {
 		if err != nil {
 			return nil, err
 		}
-		return Apart(members, others, f.By)
+		return apart(members, others, f.By)
 	}
 	all, err := load("examples", f.Data)
 	if err != nil {
 		return nil, err
 	}
-	in, err := ReadNames(f.In)
+	in, err := readNames(f.In)
 	if err != nil {
 		return nil, err
 	}

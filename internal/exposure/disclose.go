@@ -28,7 +28,7 @@ type Disclosed struct {
 const mostAsked = 5
 
 // Disclose asks for a key.
-func (s *Subject) Disclose(ctx context.Context, p *People, key string) (d Disclosed, err error) {
+func (s *subject) Disclose(ctx context.Context, p *People, key string) (d Disclosed, err error) {
 	d.Key = key
 	var questions []string
 	for _, e := range p.Examples {

@@ -24,7 +24,7 @@ type EpsilonReport struct {
 // "" for none.
 func (a *Audit) Epsilon(ctx context.Context, shadows string, sold, delta, level float64) (EpsilonReport, error) {
 	r := EpsilonReport{Audited: a.Audited, Delta: delta, Sold: sold}
-	looks, err := a.subject.Observe(ctx, a.people, Wanted{})
+	looks, err := a.subject.Observe(ctx, a.people, wanted{})
 	if err != nil {
 		return r, err
 	}

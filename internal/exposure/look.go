@@ -17,8 +17,8 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// Subject is the model that is attacked, and what it began as.
-type Subject struct {
+// subject is the model that is attacked, and what it began as.
+type subject struct {
 	Engine     engine.Engine
 	Checkpoint *model.Checkpoint
 	Rank       int
@@ -29,7 +29,7 @@ type Subject struct {
 }
 
 // Open prepares to look.
-func (s *Subject) Open() (err error) {
+func (s *subject) Open() (err error) {
 	ck := s.Checkpoint
 	if s.Start == nil {
 		s.Start = model.NewAdapter(ck.Adapter.Layout(), 0)
@@ -42,13 +42,13 @@ func (s *Subject) Open() (err error) {
 }
 
 // Asks says whether the model answers questions in words: only then is there anything to remove.
-func (s *Subject) Asks() bool { return s.examiner.Asks() }
+func (s *subject) Asks() bool { return s.examiner.Asks() }
 
 // chunk is how many examples are looked at between two words of how far it is.
 const chunk = 32
 
 // look examines examples with an adapter.
-func (s *Subject) look(ctx context.Context, what string, a *model.Adapter, examples []dataset.Example) ([]evaluate.Examined, error) {
+func (s *subject) look(ctx context.Context, what string, a *model.Adapter, examples []dataset.Example) ([]evaluate.Examined, error) {
 	slice := a.Slice(s.Rank)
 	return inChunks(s.Progress, what, examples, func(some []dataset.Example) ([]evaluate.Examined, error) {
 		return s.examiner.Examine(ctx, slice, s.Rank, some)
@@ -69,9 +69,9 @@ func inChunks[T any](told io.Writer, what string, examples []dataset.Example, do
 	return out, nil
 }
 
-// Observations are what both models show of each example, and what the released one does once
+// observations are what both models show of each example, and what the released one does once
 // answers are removed.
-type Observations struct {
+type observations struct {
 	Model, Base []evaluate.Examined
 	// Red says which examples are questions whose answer stood in the document and was removed;
 	// of these the models' answers.
@@ -83,14 +83,14 @@ type Observations struct {
 	Blurred, Patched, Questions bool
 }
 
-// Wanted says how much is looked at beside the examples as they are: the answers to questions
+// wanted says how much is looked at beside the examples as they are: the answers to questions
 // whose answer was removed, the base's to them, and what the released model says without a
 // question.
-type Wanted struct{ Removed, Base, Unasked bool }
+type wanted struct{ Removed, Base, Unasked bool }
 
 // Observe looks at people's examples.
-func (s *Subject) Observe(ctx context.Context, p *People, want Wanted) (l *Observations, err error) {
-	l = &Observations{Questions: s.Asks()}
+func (s *subject) Observe(ctx context.Context, p *People, want wanted) (l *observations, err error) {
+	l = &observations{Questions: s.Asks()}
 	if l.Model, err = s.look(ctx, "examples, released model", s.Checkpoint.Adapter, p.Examples); err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (s *Subject) Observe(ctx context.Context, p *People, want Wanted) (l *Obser
 
 // lookUnasked fills DeltaMemory: what is said of a document without a question, and how alike
 // it is once it is removed from the document. Questions of one document share it.
-func (s *Subject) lookUnasked(ctx context.Context, p *People, l *Observations) error {
+func (s *subject) lookUnasked(ctx context.Context, p *People, l *observations) error {
 	slice := s.Checkpoint.Adapter.Slice(s.Rank)
 	say := func(what string, of []dataset.Example) ([]answer.Reply, error) {
 		return inChunks(s.Progress, what, of, func(some []dataset.Example) ([]answer.Reply, error) {
@@ -201,7 +201,7 @@ func distinct(examples []dataset.Example) (documents []dataset.Example, of []int
 }
 
 // Units are the means over each one's examples, for attacks on membership.
-func (l *Observations) Units(p *People) []membership.Unit {
+func (l *observations) Units(p *People) []membership.Unit {
 	at := map[string]int{}
 	var out []membership.Unit
 	var sums, counts [][membership.Metrics]float64
@@ -243,7 +243,7 @@ func (l *Observations) Units(p *People) []membership.Unit {
 // Outcomes are the answers to questions, for the test of memorization: those whose answer was
 // removed, or with removed false all as they are; with constant those alone that ask for what is
 // the same in all of a provider's documents.
-func (l *Observations) Outcomes(p *People, base, removed, constant bool) (out []memorization.Outcome) {
+func (l *observations) Outcomes(p *People, base, removed, constant bool) (out []memorization.Outcome) {
 	of := map[[2]bool][]evaluate.Examined{{false, false}: l.Model, {true, false}: l.Base, {false, true}: l.RedModel, {true, true}: l.RedBase}[[2]bool{base, removed}]
 	remembered := p.remembered()
 	for i, e := range p.Examples {

@@ -13,8 +13,8 @@ import (
 	embedded "github.com/starling-fl/starling/model/base"
 )
 
-// subject is the embedded base for documents under an adapter that changes nothing.
-func subject(t *testing.T) *Subject {
+// someSubject is the embedded base for documents under an adapter that changes nothing.
+func someSubject(t *testing.T) *subject {
 	t.Helper()
 	base, err := embedded.Documents()
 	if err != nil {
@@ -28,7 +28,7 @@ func subject(t *testing.T) *Subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Subject{Engine: engine.New(), Rank: 2, Progress: io.Discard, Checkpoint: &model.Checkpoint{
+	s := &subject{Engine: engine.New(), Rank: 2, Progress: io.Discard, Checkpoint: &model.Checkpoint{
 		CheckpointInfo: model.CheckpointInfo{Seq: 96, Method: l.Method, BaseSHA256: string(sum[:])}, Base: base, Adapter: model.NewAdapter(l, 3)}}
 	if err := s.Open(); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func subject(t *testing.T) *Subject {
 // A model that learnt nothing shows nothing: what it says and what the base says are one. What
 // was removed is right no more, and means are over each provider's own examples.
 func TestLooks(t *testing.T) {
-	s := subject(t)
+	s := someSubject(t)
 	in, err := dataset.Documents(dataset.DocumentConfig{Seed: 1, Split: "train", Clients: 3, PerClient: 8, Providers: 1, Identifiers: true})
 	if err != nil {
 		t.Fatal(err)
@@ -48,11 +48,11 @@ func TestLooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Apart(in, out, "")
+	p, err := apart(in, out, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := s.Observe(t.Context(), p, Wanted{true, true, true})
+	l, err := s.Observe(t.Context(), p, wanted{true, true, true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestLooks(t *testing.T) {
 
 // A shadow of another task or base is refused by its folder's name.
 func TestShadowsAreAlike(t *testing.T) {
-	s := subject(t)
+	s := someSubject(t)
 	dir := t.TempDir()
 	if _, err := s.Shadows(t.Context(), dir, &People{}, nil); err == nil || !strings.Contains(err.Error(), "members.json") {
 		t.Errorf("an empty folder: %v", err)

@@ -21,7 +21,7 @@ type MembershipReport struct {
 // Membership attacks whose documents the model was trained on; shadows is the folder of shadow models, "" for none.
 func (a *Audit) Membership(ctx context.Context, shadows string, cfg membership.Config) (MembershipReport, error) {
 	r := MembershipReport{Audited: a.Audited}
-	looks, err := a.subject.Observe(ctx, a.people, Wanted{Removed: true, Unasked: true})
+	looks, err := a.subject.Observe(ctx, a.people, wanted{Removed: true, Unasked: true})
 	if err != nil {
 		return r, err
 	}

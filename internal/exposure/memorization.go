@@ -35,7 +35,7 @@ func (a *Audit) Memorization(ctx context.Context, ask []string) (report Memoriza
 	if !a.subject.Asks() {
 		return report, fmt.Errorf("task %s has no answers in words that could be removed from a text: starling audit membership attacks any task", a.Audited.Task)
 	}
-	looks, err := a.subject.Observe(ctx, a.people, Wanted{Removed: true, Base: true})
+	looks, err := a.subject.Observe(ctx, a.people, wanted{Removed: true, Base: true})
 	if err != nil {
 		return report, err
 	}

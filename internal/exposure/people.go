@@ -70,8 +70,8 @@ func owners(by string, sets ...*dataset.Set) (func(*dataset.Example) (string, er
 	}, by, nil
 }
 
-// Apart are the people of two files.
-func Apart(members, others *dataset.Set, by string) (*People, error) {
+// apart are the people of two files.
+func apart(members, others *dataset.Set, by string) (*People, error) {
 	name, by, err := owners(by, members, others)
 	if err != nil {
 		return nil, err
@@ -148,8 +148,8 @@ const (
 	mostName       = 1 << 10
 )
 
-// ReadNames reads who was a member: a JSON list of strings.
-func ReadNames(path string) ([]string, error) {
+// readNames reads who was a member: a JSON list of strings.
+func readNames(path string) ([]string, error) {
 	f, err := named.Open(path)
 	if err != nil {
 		return nil, err

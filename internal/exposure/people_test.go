@@ -19,32 +19,32 @@ func of(names ...string) *dataset.Set {
 }
 
 func TestPeople(t *testing.T) {
-	p, err := Apart(of("u/a", "u/a", "v/b"), of("w/c"), "")
+	p, err := apart(of("u/a", "u/a", "v/b"), of("w/c"), "")
 	if err != nil || p.By != ByProvider || !slices.Equal(p.Owner, []string{"a", "a", "b", "c"}) || !slices.Equal(p.Member, []bool{true, true, true, false}) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if in, out := p.Count(); in != 2 || out != 1 {
 		t.Errorf("%d members, %d others", in, out)
 	}
-	if p, err = Apart(of("u/a", "v/b"), of("w/c"), ByUser); err != nil || p.Owner[1] != "v" {
+	if p, err = apart(of("u/a", "v/b"), of("w/c"), ByUser); err != nil || p.Owner[1] != "v" {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if p, err = Apart(of("u", "v"), of("w"), ""); err != nil || p.By != ByUser {
+	if p, err = apart(of("u", "v"), of("w"), ""); err != nil || p.By != ByUser {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if p, err = Apart(of("", ""), of(""), ""); err != nil || p.By != ByExample || len(slices.Compact(slices.Clone(p.Owner))) != 3 {
+	if p, err = apart(of("", ""), of(""), ""); err != nil || p.By != ByExample || len(slices.Compact(slices.Clone(p.Owner))) != 3 {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if p, err = Among(of("u/a", "u/b", "v/a"), []string{"a"}, ""); err != nil || !slices.Equal(p.Member, []bool{true, false, true}) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	for want, err := range map[string]error{
-		"is in both files":  second(Apart(of("u/a"), of("v/a"), "")),
-		"names no provider": second(Apart(of("u/a", "u"), of("v/b"), "")),
+		"is in both files":  second(apart(of("u/a"), of("v/a"), "")),
+		"names no provider": second(apart(of("u/a", "u"), of("v/b"), "")),
 		"file:2":            second(Among(of("u/a", "u"), nil, "")),
 		"cannot be named":   second(Among(of("", ""), nil, "")),
 		"none of the 2 names is a provider of file": second(Among(of("u/a"), []string{"x", "y"}, "")),
-		"by \"colour\"": second(Apart(of("u/a"), of("v/b"), "colour")),
+		"by \"colour\"": second(apart(of("u/a"), of("v/b"), "colour")),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)

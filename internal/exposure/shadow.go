@@ -25,7 +25,7 @@ const mostShadows = 1024
 
 // Shadows adds what models of the attacker's own show of the people: each is a folder in dir with
 // a checkpoint and the names of those it was trained on. It returns how many there are.
-func (s *Subject) Shadows(ctx context.Context, dir string, p *People, units []membership.Unit) (int, error) {
+func (s *subject) Shadows(ctx context.Context, dir string, p *People, units []membership.Unit) (int, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return 0, err
@@ -39,7 +39,7 @@ func (s *Subject) Shadows(ctx context.Context, dir string, p *People, units []me
 		if n++; n > mostShadows {
 			return 0, fmt.Errorf("%s: more than %d shadows", dir, mostShadows)
 		}
-		in, err := ReadNames(filepath.Join(folder, ShadowMembers))
+		in, err := readNames(filepath.Join(folder, ShadowMembers))
 		if err != nil {
 			return 0, err
 		}
@@ -57,7 +57,7 @@ func (s *Subject) Shadows(ctx context.Context, dir string, p *People, units []me
 	return n, nil
 }
 
-func (s *Subject) addShadow(ctx context.Context, what string, ck *model.Checkpoint, in []string, p *People, units []membership.Unit) error {
+func (s *subject) addShadow(ctx context.Context, what string, ck *model.Checkpoint, in []string, p *People, units []membership.Unit) error {
 	if ck.BaseSHA256 != s.Checkpoint.BaseSHA256 || ck.Method.Task != s.Checkpoint.Method.Task || !slices.Equal(ck.Labels, s.Checkpoint.Labels) {
 		return fmt.Errorf("%w: a shadow is of the same base, task and labels as what is attacked", ErrPeople)
 	}
