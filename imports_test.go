@@ -71,9 +71,8 @@ internal/bases: hub internal/named job model model/base model/known internal/usa
 internal/bench: dataset edge internal/accounts job job/training leak model program task trainer wasm internal/bases internal/usage
 internal/cputime:
 internal/command: internal/named dataset edge internal/nearest internal/terminal internal/strict job model/known internal/usage
-internal/command/device: internal/accounts internal/named dataset edge hub internal/command internal/engine internal/generation internal/predict
-    internal/strict internal/terminal internal/wire job leak model program task wasm internal/bench internal/participation internal/bases
-    internal/usage
+internal/command/device: internal/accounts internal/named dataset edge internal/command internal/engine internal/generation internal/predict leak
+    model internal/bench internal/participation internal/bases internal/usage internal/inspection
 internal/command/operator: internal/named audit audit/membership coordinator/natsaccess coordinator/relay coordinator/server coordinator/store dataset
     dp dp/accounting hub internal/strict internal/command internal/dossier internal/durable internal/engine internal/engine/plugins
     internal/evaluation internal/exposure internal/fleetdata internal/inspection internal/spent internal/terminal internal/wire job model model/known
@@ -96,7 +95,7 @@ internal/evaluation: dataset evaluate evaluate/answer internal/engine internal/p
 internal/exposure: internal/named audit/membership audit/memorization dataset evaluate evaluate/answer internal/engine internal/terminal model audit
     internal/dossier internal/fleetdata internal/bases internal/usage
 internal/fleetdata: internal/named dataset dataset/partition dataset/calls job model model/base/llama task internal/bases internal/usage
-internal/inspection: internal/named wasm
+internal/inspection: internal/named wasm internal/bases internal/usage job program
 internal/jinja:
 internal/l2:
 internal/mutant:
@@ -104,7 +103,7 @@ internal/outcome: coordinator/monitor dp evaluate internal/sim internal/terminal
 internal/palette:
 internal/pipes:
 internal/predict: audio dataset evaluate/answer internal/engine internal/named internal/terminal model model/nn task tokenizer internal/usage
-internal/generation: model model/nn task
+internal/generation: model model/nn task internal/terminal
 internal/guarantee: dp dp/accounting internal/terminal job internal/usage
 internal/progress: coordinator/monitor evaluate/metric internal/terminal job
 internal/qrcode:
@@ -115,7 +114,8 @@ internal/service: coordinator coordinator/bucket coordinator/jobs coordinator/na
 internal/spent: coordinator/store dp dp/accounting internal/usage internal/named
 internal/named:
 internal/nearest:
-internal/participation: dataset edge internal/accounts internal/bench internal/terminal leak model model/known
+internal/participation: dataset edge internal/accounts internal/bench internal/terminal leak model model/known hub internal/bases internal/named
+    internal/strict internal/usage internal/wire program task
 internal/strict: internal/nearest
 internal/postgrestest:
 internal/realdata:

@@ -10,9 +10,6 @@ import (
 	"github.com/starling-fl/starling/dataset"
 )
 
-// LabelledFormats says what a labelled file may be.
-const LabelledFormats = ".tsv or .txt (label<TAB>text), .jsonl or .csv with a header (text, label, user, provider); plain or .gz; for images a folder of a folder for each label, or .csv of pixels; for questions about documents .jsonl with words, boxes, question and answers"
-
 // ColumnFlags adds the flags that choose a data file's columns.
 func ColumnFlags(fl *pflag.FlagSet, c *dataset.Columns) {
 	TextColumnFlag(fl, c)

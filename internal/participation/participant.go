@@ -65,7 +65,7 @@ func (m *Participant) Join(ctx context.Context, p *Part) error {
 	if m.Streams.JSON && p.Prefix == "" { // events of several jobs could not be told apart
 		events = json.NewEncoder(m.Streams.Stdout)
 	}
-	shown := NewView(stderr, events, func() uint64 { return promised(m.Account) })
+	shown := newView(stderr, events, func() uint64 { return promised(m.Account) })
 	var leaks edge.Leaker
 	if _, local := edge.PolicyFor(p.Token); !local || m.TryLeak {
 		leaks = leaker(shown, m.Cores)

@@ -13,11 +13,11 @@ import (
 	"github.com/starling-fl/starling/internal/terminal"
 )
 
-// View shows the owner of a device what it does: on a terminal one line that is written
+// view shows the owner of a device what it does: on a terminal one line that is written
 // again, with a bar, the time left and bytes, and above it what must not be missed;
 // elsewhere a line for each event that matters; with --json every event as a line of JSON. What
 // others write to the same stream goes through its Write, which takes the line away.
-type View struct {
+type view struct {
 	w        io.Writer
 	events   *json.Encoder // nil: not with --json
 	live     bool
@@ -32,17 +32,17 @@ type View struct {
 	up, down int64
 }
 
-// NewView returns a view on stderr, and as events if they are not nil; promised is how many rounds the job has, 0 where
+// newView returns a view on stderr, and as events if they are not nil; promised is how many rounds the job has, 0 where
 // that is not known.
-func NewView(stderr io.Writer, events *json.Encoder, promised func() uint64) *View {
-	v := &View{w: stderr, events: events, promised: promised}
+func newView(stderr io.Writer, events *json.Encoder, promised func() uint64) *view {
+	v := &view{w: stderr, events: events, promised: promised}
 	v.width, v.live = terminal.Width(stderr)
 	v.live = v.live && events == nil
 	return v
 }
 
 // Write takes the standing line away and writes.
-func (v *View) Write(b []byte) (int, error) {
+func (v *view) Write(b []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.clear()
@@ -50,13 +50,13 @@ func (v *View) Write(b []byte) (int, error) {
 }
 
 // Clear takes the standing line away.
-func (v *View) Clear() {
+func (v *view) Clear() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.clear()
 }
 
-func (v *View) clear() {
+func (v *view) clear() {
 	if v.standing {
 		fmt.Fprintf(v.w, "\r%s\r", strings.Repeat(" ", v.width-1))
 		v.standing = false
@@ -64,7 +64,7 @@ func (v *View) clear() {
 }
 
 // Show takes in an event.
-func (v *View) Show(e edge.Event) {
+func (v *view) Show(e edge.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.up, v.down = e.Up, e.Down
@@ -114,7 +114,7 @@ func missed(e edge.Event) bool {
 
 // line is the bar, how far the job is, the time left, what is done now, and bytes: what
 // matters least stands last, where a narrow terminal cuts it off.
-func (v *View) line(e edge.Event, now time.Time) string {
+func (v *view) line(e edge.Event, now time.Time) string {
 	var parts []string
 	all := v.promised()
 	switch {

@@ -35,7 +35,7 @@ func TestWordsAreForPeople(t *testing.T) {
 // Where there is no terminal each event that matters is a line, and nothing is written again.
 func TestPlainLines(t *testing.T) {
 	var b bytes.Buffer
-	v := NewView(&b, nil, func() uint64 { return 0 })
+	v := newView(&b, nil, func() uint64 { return 0 })
 	v.Show(edge.Event{State: edge.Training, Round: 2, Rank: 4})
 	for i := range int64(10) {
 		v.Show(edge.Event{State: edge.Training, Round: 2, Done: i + 1, Total: 10})
@@ -49,7 +49,7 @@ func TestPlainLines(t *testing.T) {
 // With --json every event is a line of JSON, and nothing is said beside.
 func TestEventsAreJSON(t *testing.T) {
 	var out, said bytes.Buffer
-	v := NewView(&said, json.NewEncoder(&out), func() uint64 { return 0 })
+	v := newView(&said, json.NewEncoder(&out), func() uint64 { return 0 })
 	v.Show(edge.Event{State: edge.Training, Round: 2, Done: 1, Total: 10, Up: 5})
 	v.Show(edge.Event{State: edge.Backoff, Text: "dial tcp", Total: 7})
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -63,7 +63,7 @@ func TestEventsAreJSON(t *testing.T) {
 // anything else is written.
 func TestTheLineOfATerminal(t *testing.T) {
 	var b bytes.Buffer
-	v := NewView(&b, nil, func() uint64 { return 40 })
+	v := newView(&b, nil, func() uint64 { return 40 })
 	v.live, v.width = true, 100
 	began := time.Now().Add(-100 * time.Second)
 	for i := range uint64(5) {

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/bench"
 	"github.com/starling-fl/starling/internal/command"
@@ -59,6 +60,6 @@ func leakFlags(fl *pflag.FlagSet, f *bench.Config) {
 	fl.IntVar(&f.Trials, "trials", leak.DefaultTrials, "updates of which it is tried what they show")
 	fl.DurationVar(&f.LeakTime, "leak-for", leak.DefaultLasts, "no more of them are begun after this time; 0: it is not tried")
 	fl.IntVar(&f.Examples, "examples", edge.DefaultPolicy().Examples, "examples that each of them averages, if the job's steps take so many: the fewest that your policy lets an update average")
-	fl.StringVar(&f.Data, "data", "", "file of your own examples to make them of, in place of made-up ones: "+command.LabelledFormats)
+	fl.StringVar(&f.Data, "data", "", "file of your own examples to make them of, in place of made-up ones: "+dataset.Formats)
 	command.ColumnFlags(fl, &f.Columns)
 }

@@ -1,12 +1,7 @@
 package device
 
 import (
-	"bufio"
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -14,21 +9,11 @@ import (
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/generation"
-	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/internal/usage"
 )
 
 // contextDefault is how many tokens a text has at most, where the base has room for as many.
 const contextDefault = 1024
-
-// maxPrompt bounds a line of standard input, in bytes.
-const maxPrompt = 1 << 20
-
-// Generated is what generate reports of each prompt.
-type Generated struct {
-	Prompt string `json:"prompt"`
-	generation.Text
-}
 
 func newGenerateCmd(a *command.App, choice engine.Flags) *cobra.Command {
 	var (
@@ -90,22 +75,20 @@ included.`,
 			if err != nil {
 				return err
 			}
-			switch {
-			case listen != "":
+			if listen != "" {
 				return generation.Serve(cmd.Context(), m, listen, r, func(url string) error {
 					_, err := fmt.Fprintf(a.Stderr, "listening on %s/v1/completions and /v1/chat/completions; interrupt to end\n", url)
 					return err
 				})
-			case talk:
-				c := newConversation(a, m, r, system)
-				if cmd.Flags().Changed("prompt") {
-					return c.say(cmd.Context(), prompt)
-				}
-				return lines(cmd.Context(), a, c.say)
-			case cmd.Flags().Changed("prompt"):
-				return writeBehind(cmd.Context(), a, m, prompt, r)
 			}
-			return lines(cmd.Context(), a, func(ctx context.Context, line string) error { return writeBehind(ctx, a, m, line, r) })
+			say := generation.Behind(&a.Streams, m, r)
+			if talk {
+				say = generation.Conversation(&a.Streams, m, r, system)
+			}
+			if cmd.Flags().Changed("prompt") {
+				return say(cmd.Context(), prompt)
+			}
+			return generation.Lines(cmd.Context(), &a.Streams, say)
 		},
 	}
 	fl := cmd.Flags()
@@ -125,93 +108,4 @@ included.`,
 	fl.StringArrayVar(&r.Stops, "stop", nil, "text before which what is written ends (repeatable)")
 	choice.Add(fl)
 	return cmd
-}
-
-// writeBehind writes behind one prompt.
-func writeBehind(ctx context.Context, a *command.App, m *generation.Model, prompt string, r generation.Request) error {
-	r.Prompt = prompt
-	_, err := emit(a, prompt, func(each func(string) error) (generation.Text, error) { return m.Write(ctx, r, each) })
-	return err
-}
-
-// emit says what write writes behind a prompt, as it comes or as one object.
-func emit(a *command.App, prompt string, write func(each func(string) error) (generation.Text, error)) (generation.Text, error) {
-	if a.JSON {
-		t, err := write(nil)
-		if err != nil {
-			return t, err
-		}
-		return t, a.Emit(Generated{prompt, t}, func(io.Writer) error { return nil })
-	}
-	t, err := write(func(part string) error {
-		_, err := io.WriteString(a.Stdout, terminal.Visible(part, "\n\t"))
-		return err
-	})
-	if err != nil {
-		return t, err
-	}
-	_, err = fmt.Fprintln(a.Stdout)
-	return t, err
-}
-
-// conversation is one in a terminal.
-type conversation struct {
-	a        *command.App
-	m        *generation.Model
-	r        generation.Request
-	messages []said
-}
-
-// said is a message.
-type said struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
-}
-
-func newConversation(a *command.App, m *generation.Model, r generation.Request, system string) *conversation {
-	c := &conversation{a: a, m: m, r: r}
-	if system != "" {
-		c.messages = append(c.messages, said{"system", system})
-	}
-	return c
-}
-
-// say says a line and what the model answers; both are of the conversation from then on.
-func (c *conversation) say(ctx context.Context, line string) error {
-	all := append(c.messages[:len(c.messages):len(c.messages)], said{"user", line})
-	messages, err := json.Marshal(all)
-	if err != nil {
-		return err
-	}
-	t, err := emit(c.a, line, func(each func(string) error) (generation.Text, error) { return c.m.Chat(ctx, messages, nil, c.r, each) })
-	if err == nil {
-		c.messages = append(all, said{"assistant", t.Text})
-	}
-	return err
-}
-
-// lines are those of standard input, each of which is said.
-func lines(ctx context.Context, a *command.App, say func(ctx context.Context, line string) error) error {
-	ask := func() error { return nil }
-	if terminal.Is(a.Stdin) {
-		ask = func() error { _, err := fmt.Fprint(a.Stderr, "> "); return err }
-	}
-	typed := bufio.NewScanner(a.Stdin)
-	typed.Buffer(make([]byte, 64<<10), maxPrompt)
-	for {
-		if err := ask(); err != nil {
-			return err
-		}
-		if !typed.Scan() {
-			if err := typed.Err(); errors.Is(err, bufio.ErrTooLong) {
-				return fmt.Errorf("a prompt has more than %d bytes", maxPrompt)
-			} else if err != nil {
-				return fmt.Errorf("standard input: %w", err)
-			}
-			return ctx.Err()
-		}
-		if err := say(ctx, typed.Text()); err != nil {
-			return err
-		}
-	}
 }

@@ -3,13 +3,13 @@ package device
 import (
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/participation"
 )
 
 func resolvePolicy(where string, args ...string) (*edge.Policy, string, error) {
@@ -19,15 +19,7 @@ func resolvePolicy(where string, args ...string) (*edge.Policy, string, error) {
 	if err := fl.Parse(args); err != nil {
 		return nil, "", err
 	}
-	return p.resolve(where)
-}
-
-// The example says what the defaults are.
-func TestExamplePolicyIsTheDefault(t *testing.T) {
-	got, err := loadPolicy(filepath.Join("..", "..", "..", "examples", "policy.yaml"), edge.Policy{})
-	if err != nil || !reflect.DeepEqual(got, edge.DefaultPolicy()) {
-		t.Errorf("%+v\nwant %+v: %v", got, edge.DefaultPolicy(), err)
-	}
+	return (&participation.Policy{File: p.file, Set: p.set}).Toward(where)
 }
 
 // Flags win over the file, the file over what the address would relax.

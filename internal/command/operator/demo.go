@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/demo"
 	"github.com/starling-fl/starling/internal/service"
@@ -57,7 +58,7 @@ func demoFlagSet(f *demoFlags) *pflag.FlagSet {
 		}
 		return pflag.NormalizedName(name)
 	})
-	fl.StringVar(&f.Data, "data", "", "labelled file instead of generated invoices: "+command.LabelledFormats)
+	fl.StringVar(&f.Data, "data", "", "labelled file instead of generated invoices: "+dataset.Formats)
 	command.ColumnFlags(fl, &f.Columns)
 	fl.StringVar(&f.Task, "task", "", "classify (texts), tag (words with tags), image (digits), listen (spoken words), answer (questions about documents) or causal (commands into calls of functions); default: what --data holds, texts without it")
 	fl.StringVar(&f.Base, "base", "", "base folder in Hugging Face layout, or a model's name in the local Hugging Face cache, instead of the embedded default")

@@ -22,7 +22,7 @@ func newEvaluateCmd(a *command.App) *cobra.Command {
 		Short: "Score a released adapter on a labelled file",
 		Long: `Label each text of FILE with the adapter of a checkpoint folder and hold it against
 the file's own labels: accuracy, macro-F1, and precision, recall and F1 of each
-class. FILE is ` + command.LabelledFormats + `.
+class. FILE is ` + dataset.Formats + `.
 Its labels must be the checkpoint's. Of a checkpoint that answers questions: exact
 match, token F1 and ANLS on a file of documents with questions and answers. Of one that
 tells masked words: how many, and their perplexity. Of one that transcribes recordings:

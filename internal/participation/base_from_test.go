@@ -1,4 +1,4 @@
-package device
+package participation
 
 import (
 	"bytes"
@@ -77,7 +77,7 @@ func TestBaseFrom(t *testing.T) {
 	if told.Load() != 0 {
 		t.Errorf("the mirror was told the token %d times", told.Load())
 	}
-	if fetch, err := baseFrom(fromCoordinator, io.Discard); fetch != nil || err != nil {
+	if fetch, err := baseFrom(FromCoordinator, io.Discard); fetch != nil || err != nil {
 		t.Errorf("the coordinator: %v", err)
 	}
 	for _, from := range []string{"", "elsewhere", "ftp://x", "https://u:p@x"} {

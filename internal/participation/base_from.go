@@ -1,4 +1,4 @@
-package device
+package participation
 
 import (
 	"context"
@@ -13,16 +13,15 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// Whom --base-from names, beside a mirror's address.
-const (
-	fromCoordinator = "coordinator"
-	fromHub         = "hub"
-)
+// FromCoordinator is whom a base comes from by default. (Beside it stand the hub, and a mirror's address.)
+const FromCoordinator = "coordinator"
+
+const fromHub = "hub"
 
 // baseFrom gets bases from where they are published, as --base-from says; nil where the
 // coordinator sends them.
 func baseFrom(from string, said io.Writer) (func(context.Context, edge.Published) (*model.Base, error), error) {
-	if from == fromCoordinator {
+	if from == FromCoordinator {
 		return nil, nil
 	}
 	client, err := hub.FromEnv()
@@ -35,7 +34,7 @@ func baseFrom(from string, said io.Writer) (func(context.Context, edge.Published
 			return nil, usage.Errorf("--base-from: %w", err)
 		}
 	case from != fromHub:
-		return nil, usage.Errorf("--base-from is %.80q, want %s, %s or the address of a mirror, https://...; a folder is --base's", from, fromCoordinator, fromHub)
+		return nil, usage.Errorf("--base-from is %.80q, want %s, %s or the address of a mirror, https://...; a folder is --base's", from, FromCoordinator, fromHub)
 	}
 	client.Progress = terminal.FetchProgress(said)
 	return func(ctx context.Context, p edge.Published) (*model.Base, error) {

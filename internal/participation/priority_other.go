@@ -1,6 +1,6 @@
 //go:build !unix
 
-package device
+package participation
 
 // yieldToOthers does nothing: there is no portable way here.
 func yieldToOthers() error { return nil }

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package device
+package participation
 
 import (
 	"os"
