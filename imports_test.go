@@ -65,7 +65,7 @@ dp/accounting: dp
 edge: internal/named dataset dp internal/contract internal/durable internal/uniform internal/wire job/training log model model/known
     nf4 quant secagg task trainer wasm
 internal/accounts: dataset edge internal/durable internal/named internal/terminal internal/usage
-internal/admin: coordinator/server coordinator/store internal/named job internal/usage
+internal/admin: coordinator/server coordinator/store internal/named job internal/usage internal/wire
 internal/attack:
 internal/bases: hub internal/named job model model/base model/known internal/usage
 internal/bench: dataset edge internal/accounts job job/training leak model program task trainer wasm internal/bases internal/usage
@@ -77,6 +77,7 @@ internal/command/operator: internal/named audit audit/membership coordinator/nat
     dp dp/accounting hub internal/strict internal/command internal/dossier internal/durable internal/engine internal/engine/plugins
     internal/evaluation internal/exposure internal/fleetdata internal/inspection internal/spent internal/terminal internal/wire job model model/known
     secagg secagg/strength task internal/guarantee internal/admin internal/demo internal/sim internal/bases internal/usage internal/service
+    coordinator/jobs
 internal/contentcoding:
 internal/contract: dp evaluate/metric internal/wire model quant secagg
 hub: internal/durable model

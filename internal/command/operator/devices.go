@@ -10,7 +10,6 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/admin"
 	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/internal/wire"
 )
 
@@ -34,26 +33,10 @@ coordinator may be running in the folder: it takes a change in before its next r
 
 // devicesCmd changes the devices that it is given.
 func devicesCmd(a *command.App, name, short, done string, change func(admin.Fleet, string) (string, error)) *cobra.Command {
-	cmd := &cobra.Command{Use: name + " --dir DIR IDENTITY...", Short: short}
-	with := fleetFlags(cmd)
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usage.Errorf("devices %s wants the first digits of an identity: see starling devices list", name)
-		}
-		return with(func(f admin.Fleet) error {
-			for _, arg := range args {
-				id, err := change(f, arg)
-				if err != nil {
-					return err
-				}
-				if err := acted(a, name, id, done+" "+id); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	return cmd
+	return eachCmd(a, name+" --dir DIR IDENTITY...", short, "the first digits of an identity", func(f admin.Fleet, arg string) (string, string, error) {
+		id, err := change(f, arg)
+		return id, done + " " + id, err
+	})
 }
 
 func newDevicesListCmd(a *command.App) *cobra.Command {

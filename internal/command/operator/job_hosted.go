@@ -6,11 +6,11 @@ import (
 	"io"
 	"regexp"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-fl/starling/coordinator/jobs"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/admin"
@@ -97,25 +97,11 @@ func jobLine(j server.JobLine) string {
 
 // jobActCmd asks something of jobs.
 func jobActCmd(a *command.App, name, short string, want store.Want) *cobra.Command {
-	cmd := &cobra.Command{Use: name + " --dir DIR NAME...", Short: short}
-	with := fleetFlags(cmd)
-	reason := cmd.Flags().String("reason", "", "kept with your name among the acts")
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usage.Errorf("job %s wants a job's name: see starling job list", name)
-		}
-		return with(func(h admin.Fleet) error {
-			for _, one := range args {
-				if err := h.Steer(one, want, *reason); err != nil {
-					return err
-				}
-				if err := acted(a, name, one, one+": "+name); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
+	var reason string
+	cmd := eachCmd(a, name+" --dir DIR NAME...", short, "a job's name", func(f admin.Fleet, one string) (string, string, error) {
+		return one, one + ": " + name, f.Steer(one, want, reason)
+	})
+	cmd.Flags().StringVar(&reason, "reason", "", "kept with your name among the acts")
 	return cmd
 }
 
@@ -139,16 +125,13 @@ func newJobLedgerCmd(a *command.App) *cobra.Command {
 				} else {
 					fmt.Fprintln(w, "no budget but each job's own: see serve --fleet-epsilon")
 				}
-				t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-				fmt.Fprintln(t, "pool\tjobs\trounds\twho is in all of them has")
-				for _, p := range l.Totals {
+				return printTable(w, "pool\tjobs\trounds\twho is in all of them has", l.Totals, func(p jobs.Total) string {
 					what := p.Why
 					if p.Guarantee != nil {
 						what = p.Guarantee.String()
 					}
-					fmt.Fprintf(t, "%s\t%d\t%d\t%s\n", p.Pool, p.Jobs, p.Rounds, what)
-				}
-				return t.Flush()
+					return fmt.Sprintf("%s\t%d\t%d\t%s", p.Pool, p.Jobs, p.Rounds, what)
+				})
 			})
 		})
 	}

@@ -3,7 +3,6 @@ package operator
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -82,25 +81,9 @@ func operatorLine(o store.Operator) string {
 }
 
 func newOperatorRevokeCmd(a *command.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "revoke --dir DIR NAME...", Short: "End operators' tokens at once; their names stay theirs"}
-	with := fleetFlags(cmd)
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usage.Errorf("operator revoke wants a name: see starling operator list")
-		}
-		return with(func(h admin.Fleet) error {
-			for _, name := range args {
-				if err := h.RevokeOperator(name); err != nil {
-					return err
-				}
-				if err := acted(a, "revoke", name, fmt.Sprintf("revoked %q", name)); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	return cmd
+	return eachCmd(a, "revoke --dir DIR NAME...", "End operators' tokens at once; their names stay theirs", "a name", func(f admin.Fleet, name string) (string, string, error) {
+		return name, fmt.Sprintf("revoked %q", name), f.RevokeOperator(name)
+	})
 }
 
 // acts are what was done, and the last hash.
@@ -119,15 +102,13 @@ func newOperatorActsCmd(a *command.App) *cobra.Command {
 				return err
 			}
 			return a.Emit(acts{all, fmt.Sprintf("%x", head)}, func(w io.Writer) error {
-				t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-				fmt.Fprintln(t, "act\tat\tby\twhat\tof")
-				for _, one := range all {
-					fmt.Fprintf(t, "%d\t%s\t%q\t%s\t%q\n", one.Seq, one.At.Format(time.DateTime), one.By, one.Act, one.Subject)
-				}
-				if err := t.Flush(); err != nil {
+				err := printTable(w, "act\tat\tby\twhat\tof", all, func(one store.Act) string {
+					return fmt.Sprintf("%d\t%s\t%q\t%s\t%q", one.Seq, one.At.Format(time.DateTime), one.By, one.Act, one.Subject)
+				})
+				if err != nil {
 					return err
 				}
-				_, err := fmt.Fprintf(w, "head %x: keep it elsewhere to see that a rewritten file is another\n", head)
+				_, err = fmt.Fprintf(w, "head %x: keep it elsewhere to see that a rewritten file is another\n", head)
 				return err
 			})
 		})

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,7 +12,6 @@ import (
 	"github.com/starling-fl/starling/internal/admin"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/usage"
-	"github.com/starling-fl/starling/internal/wire"
 )
 
 func newTokenCmd(a *command.App) *cobra.Command {
@@ -37,9 +34,7 @@ type invited struct {
 }
 
 func newTokenCreateCmd(a *command.App) *cobra.Command {
-	var uses int
-	var expires time.Duration
-	var note, url, of string
+	var f admin.TokenConfig
 	cmd := &cobra.Command{
 		Use:     "create --dir DIR",
 		Short:   "Make a join token, for one device unless said otherwise",
@@ -47,77 +42,32 @@ func newTokenCreateCmd(a *command.App) *cobra.Command {
 		Args:    command.NoArgs,
 	}
 	with := fleetFlags(cmd)
-	cmd.Flags().IntVar(&uses, "uses", 1, "devices that may enrol by it")
-	cmd.Flags().DurationVar(&expires, "expires", 7*24*time.Hour, "how long new devices may enrol by it")
-	cmd.Flags().StringVar(&note, "note", "", "what it is for, for the list")
-	cmd.Flags().StringVar(&url, "url", "", "how devices reach the coordinator, if not as serve said")
-	cmd.Flags().StringVar(&of, "of", "", "of a server with several jobs, the job that it leads to, else all of them (starling join --fleet); the devices are the fleet's")
+	cmd.Flags().IntVar(&f.Uses, "uses", 1, "devices that may enrol by it")
+	cmd.Flags().DurationVar(&f.Life, "expires", 7*24*time.Hour, "how long new devices may enrol by it")
+	cmd.Flags().StringVar(&f.Note, "note", "", "what it is for, for the list")
+	cmd.Flags().StringVar(&f.URL, "url", "", "how devices reach the coordinator, if not as serve said")
+	cmd.Flags().StringVar(&f.Of, "of", "", "of a server with several jobs, the job that it leads to, else all of them (starling join --fleet); the devices are the fleet's")
 	cmd.RunE = func(*cobra.Command, []string) error {
-		if uses < 1 || uses > store.MaxUses {
-			return usage.Errorf("--uses is %d, want 1..%d", uses, store.MaxUses)
-		}
-		if expires < time.Minute || expires > store.MaxLife {
-			return usage.Errorf("--expires is %v, want a minute to ten years", expires)
-		}
-		if len(note) > store.MaxNote {
-			return usage.Errorf("--note has %d bytes, limit %d", len(note), store.MaxNote)
+		if err := f.Check(); err != nil {
+			return err
 		}
 		return with(func(h admin.Fleet) error {
-			reached, err := h.Reached()
+			i, token, err := admin.NewToken(h, f)
 			if err != nil {
 				return err
 			}
-			if reached == "" {
-				return fmt.Errorf("it is not known how devices reach this coordinator: start serve with this folder once")
-			}
-			token, err := wire.ParseToken(reached)
-			if err != nil {
-				return err
-			}
-			if url != "" {
-				token.URL = url
-			}
-			if token.URL, err = below(h, token.URL, of); err != nil {
-				return err
-			}
-			if err := token.Validate(); err != nil {
-				return usage.Wrap(err)
-			}
-			i, secret, err := h.Invite(note, uses, expires)
-			if err != nil {
-				return err
-			}
-			token.Secret = secret
-			out := invited{i, token.String()}
-			return a.Emit(out, func(w io.Writer) error {
+			return a.Emit(invited{i, token}, func(w io.Writer) error {
 				plural := "s"
 				if i.Uses == 1 {
 					plural = ""
 				}
 				fmt.Fprintf(a.Stderr, "invitation %d, for %d new device%s until %s\n", i.ID, i.Uses, plural, i.Expires.Format(time.DateTime+" MST"))
-				_, err := fmt.Fprintln(w, out.Token)
+				_, err := fmt.Fprintln(w, token)
 				return err
 			})
 		})
 	}
 	return cmd
-}
-
-// below is where a server has a job, at the address itself if it has one alone.
-func below(h admin.Fleet, url, name string) (string, error) {
-	all, err := h.Jobs()
-	if err != nil && name == "" {
-		return url, nil // of one job, whose listener knows of no others
-	}
-	if err != nil || name == "" { // of all jobs of the fleet: join --fleet
-		return url, err
-	}
-	for _, j := range all {
-		if j.Name == name {
-			return strings.TrimRight(url, "/") + wire.JobPath + name, nil
-		}
-	}
-	return "", usage.Errorf("--of is %q: give one of the jobs that starling job list names, or leave it out for all of them", name)
 }
 
 func newTokenListCmd(a *command.App) *cobra.Command {
@@ -138,51 +88,12 @@ func invitationLine(i store.Invitation) string {
 	return fmt.Sprintf("%d\t%d of %d\t%s\t%s\t%q", i.ID, i.Used, i.Uses, state, i.Expires.Format(time.DateTime), i.Note)
 }
 
-// listCmd shows what a coordinator holds as a table, a line each.
-func listCmd[T any](a *command.App, short, heads string, list func(admin.Fleet) ([]T, error), line func(T) string) *cobra.Command {
-	cmd := &cobra.Command{Use: "list --dir DIR", Short: short, Args: command.NoArgs}
-	with := fleetFlags(cmd)
-	cmd.RunE = func(*cobra.Command, []string) error {
-		return with(func(f admin.Fleet) error {
-			all, err := list(f)
-			if err != nil {
-				return err
-			}
-			return a.Emit(all, func(w io.Writer) error {
-				t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-				fmt.Fprintln(t, heads)
-				for _, one := range all {
-					fmt.Fprintln(t, line(one))
-				}
-				return t.Flush()
-			})
-		})
-	}
-	return cmd
-}
-
 func newTokenRevokeCmd(a *command.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "revoke --dir DIR ID...", Short: "End invitations: no new device enrols by them"}
-	with := fleetFlags(cmd)
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usage.Errorf("token revoke wants the number of an invitation: see starling token list")
+	return eachCmd(a, "revoke --dir DIR ID...", "End invitations: no new device enrols by them", "the number of an invitation", func(f admin.Fleet, arg string) (string, string, error) {
+		id, err := strconv.ParseInt(arg, 10, 64)
+		if err != nil {
+			return "", "", usage.Errorf("%q is not the number of an invitation", arg)
 		}
-		return with(func(f admin.Fleet) error {
-			for _, arg := range args {
-				id, err := strconv.ParseInt(arg, 10, 64)
-				if err != nil {
-					return usage.Errorf("%q is not the number of an invitation", arg)
-				}
-				if err := f.Revoke(id); err != nil {
-					return err
-				}
-				if err := acted(a, "revoke", arg, fmt.Sprintf("revoked invitation %d", id)); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	return cmd
+		return arg, "revoked invitation " + arg, f.Revoke(id)
+	})
 }
