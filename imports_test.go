@@ -67,7 +67,7 @@ edge: internal/named dataset dp internal/contract internal/durable internal/unif
 internal/accounts: dataset edge internal/durable internal/named internal/terminal internal/usage
 internal/admin: coordinator/server coordinator/store internal/named job internal/usage internal/wire
 internal/attack:
-internal/bases: hub internal/named job model model/base model/known internal/usage
+internal/bases: hub internal/named job model model/base model/known internal/usage task
 internal/bench: dataset edge internal/accounts job job/training leak model program task trainer wasm internal/bases internal/usage
 internal/cputime:
 internal/command: internal/named dataset edge internal/nearest internal/terminal internal/strict job model/known internal/usage
@@ -76,7 +76,7 @@ internal/command/device: internal/accounts internal/named dataset edge internal/
 internal/command/operator: internal/named audit audit/membership coordinator/natsaccess coordinator/relay coordinator/server coordinator/store dataset
     dp dp/accounting hub internal/strict internal/command internal/dossier internal/durable internal/engine internal/engine/plugins
     internal/evaluation internal/exposure internal/fleetdata internal/inspection internal/spent internal/terminal internal/wire job model model/known
-    secagg secagg/strength task internal/guarantee internal/admin internal/demo internal/sim internal/bases internal/usage internal/service
+    secagg secagg/strength internal/guarantee internal/admin internal/demo internal/sim internal/bases internal/usage internal/service
     coordinator/jobs
 internal/contentcoding:
 internal/contract: dp evaluate/metric internal/wire model quant secagg

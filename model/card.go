@@ -20,7 +20,7 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	var b strings.Builder
 	lay := c.Adapter.layout
 	library := "peft"
-	if format == "merged" {
+	if format == exportMerged {
 		library = "transformers"
 	}
 	task := lay.Method.Task.of()
@@ -132,25 +132,25 @@ func (c *Checkpoint) usage(format string) string {
 		}
 		lines := "import torch\n" + image + "from transformers import " + auto + ", " + processor + "\n"
 		path := "folder"
-		if format == "peft" {
+		if format == ExportPEFT {
 			lines, path = lines+"from peft import PeftModel\n", "folder + \"/"+CheckpointBase+"\""
 		}
 		lines += fmt.Sprintf("\nfolder = \".\"  # this one\nprocessor = %[2]s.from_pretrained(%[1]s)\n"+
 			"model = %[3]s.from_pretrained(%[1]s)\n", path, processor, auto)
-		if format == "peft" {
+		if format == ExportPEFT {
 			lines += "model = PeftModel.from_pretrained(model, folder)\n"
 		}
 		return lines + task.usage(c)
 	}
 	lines := "import torch\nfrom transformers import " + auto + ", AutoTokenizer\n"
 	where := `""`
-	if format == "peft" {
+	if format == ExportPEFT {
 		lines += "from peft import PeftModel\n"
 		where = `"` + CheckpointBase + `"`
 	}
 	lines += "\nfolder = \".\"  # this one\n"
 	path := "folder"
-	if format == "peft" {
+	if format == ExportPEFT {
 		path = "folder + \"/\" + " + where
 	}
 	lines += fmt.Sprintf("tokenizer = AutoTokenizer.from_pretrained(%s)\n", path)
@@ -159,7 +159,7 @@ func (c *Checkpoint) usage(format string) string {
 		lines += "  # runs " + modelingFile
 	}
 	lines += "\n"
-	if format == "peft" {
+	if format == ExportPEFT {
 		lines += "model = PeftModel.from_pretrained(model, folder)\n"
 	}
 	return lines + task.usage(c)

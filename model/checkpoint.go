@@ -109,7 +109,7 @@ func WriteCheckpoint(dir string, c *Checkpoint, beside ...string) error {
 	}
 	files := map[string][]byte{AdapterFile: weights, CardFile: c.Card(lay.Method.RMax, formatCheckpoint)}
 	if lay.plainLoRA() {
-		files[CardFile] = c.Card(lay.Method.RMax, "peft")
+		files[CardFile] = c.Card(lay.Method.RMax, ExportPEFT)
 		if files[AdapterConfigFile], err = marshalFile(newPEFTConfig(lay, lay.Method.RMax)); err != nil {
 			return err
 		}

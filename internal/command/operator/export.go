@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,13 +17,6 @@ import (
 	"github.com/starling-fl/starling/internal/terminal"
 	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/model"
-)
-
-// Formats of an export.
-const (
-	formatPEFT        = "peft"
-	formatMerged      = "merged"
-	formatSafetensors = "safetensors"
 )
 
 type exportReport struct {
@@ -58,6 +52,9 @@ trust_remote_code=True; without it transformers refuses the folder.`,
 			if dir == "" || out == "" {
 				return usage.Errorf("--checkpoint and --out are required: the folder of a released adapter, and the one to write")
 			}
+			if !slices.Contains(model.ExportFormats(), format) {
+				return usage.Errorf("--format is %q, want one of %s", format, strings.Join(model.ExportFormats(), ", "))
+			}
 			if err := named.Dir(out); err != nil {
 				return fmt.Errorf("--out: %w", err)
 			}
@@ -69,7 +66,7 @@ trust_remote_code=True; without it transformers refuses the folder.`,
 			if r.Rank, err = bases.Rank(ck, rank); err != nil {
 				return err
 			}
-			folders, err := exportFiles(ck, r.Rank, format, bare)
+			folders, err := ck.Export(r.Rank, format, bare)
 			if err != nil {
 				return err
 			}
@@ -96,45 +93,7 @@ trust_remote_code=True; without it transformers refuses the folder.`,
 	f.StringVar(&dir, "checkpoint", "", "folder of a released adapter")
 	f.StringVar(&out, "out", "", "folder to write; it must be new or empty")
 	f.StringVar(&rank, "rank", "best", "rank to cut to, or best: the one that validation chose")
-	f.StringVar(&format, "format", formatPEFT, "peft, merged or safetensors")
+	f.StringVar(&format, "format", model.ExportPEFT, "peft, merged or safetensors")
 	f.BoolVar(&bare, "no-base", false, "with --format peft: leave the base out")
 	return cmd
-}
-
-// exportFiles returns the files of an export by folder ("" is the top) and name.
-func exportFiles(ck *model.Checkpoint, rank int, format string, bare bool) (map[string]map[string][]byte, error) {
-	lay := ck.Adapter.Layout()
-	var top map[string][]byte
-	var err error
-	folders := map[string]map[string][]byte{}
-	switch format {
-	case formatPEFT:
-		if top, err = model.PEFTFiles(ck.Adapter, ck.Base, rank); err != nil {
-			return nil, err
-		}
-		if !bare {
-			if folders[model.CheckpointBase], err = ck.PEFTBase().Files(); err != nil {
-				return nil, err
-			}
-		}
-	case formatMerged:
-		values, err := lay.Merge(ck.Base, ck.Adapter.Slice(rank), rank)
-		if err != nil {
-			return nil, err
-		}
-		if top, err = (model.Release{Base: ck.Base, Labels: ck.Labels, Task: ck.Method.Task, Values: values}).Files(); err != nil {
-			return nil, err
-		}
-	case formatSafetensors:
-		data, err := model.EncodeSlice(ck.Adapter, rank)
-		if err != nil {
-			return nil, err
-		}
-		top = map[string][]byte{"adapter.safetensors": data}
-	default:
-		return nil, usage.Errorf("--format is %q, want %s, %s or %s", format, formatPEFT, formatMerged, formatSafetensors)
-	}
-	top[model.CardFile] = ck.Card(rank, format)
-	folders[""] = top
-	return folders, nil
 }
