@@ -67,7 +67,8 @@ edge: internal/named dataset dp internal/contract internal/durable internal/unif
 internal/accounts: dataset edge internal/durable internal/named internal/terminal internal/usage
 internal/admin: coordinator/server coordinator/store internal/named job internal/usage internal/wire
 internal/attack:
-internal/bases: hub internal/named job model model/base model/known internal/usage task
+internal/bases: hub internal/named job model model/base model/known internal/usage
+internal/bases/start: hub internal/bases internal/named internal/usage job model model/peft task
 internal/bench: dataset edge internal/accounts job job/training leak model program task trainer wasm internal/bases internal/usage
 internal/cputime:
 internal/command: internal/named dataset edge internal/nearest internal/terminal internal/strict job model/known internal/usage
@@ -76,7 +77,7 @@ internal/command/device: internal/accounts internal/named dataset edge internal/
 internal/command/operator: internal/named audit audit/membership coordinator/natsaccess coordinator/relay coordinator/server coordinator/store dataset
     dp dp/accounting hub internal/strict internal/command internal/dossier internal/durable internal/engine internal/engine/plugins
     internal/evaluation internal/exposure internal/fleetdata internal/inspection internal/spent internal/terminal internal/wire job model model/known
-    secagg secagg/strength internal/guarantee internal/admin internal/demo internal/sim internal/bases internal/usage internal/service
+    secagg secagg/strength internal/guarantee internal/admin internal/demo internal/sim internal/bases internal/bases/start internal/usage internal/service
     coordinator/jobs
 internal/contentcoding:
 internal/contract: dp evaluate/metric internal/wire model quant secagg
@@ -86,7 +87,7 @@ evaluate/answer: dataset model model/nn task tokenizer
 evaluate: dataset evaluate/answer evaluate/metric model model/nn task
 internal/cbor:
 internal/demo: coordinator dataset internal/engine internal/evaluation internal/fleetdata internal/outcome internal/progress internal/sim job model
-    program task wasm internal/bases internal/named internal/usage
+    program task wasm internal/bases internal/bases/start internal/named internal/usage
 internal/dossier: internal/durable internal/terminal
 internal/durable:
 internal/engine: edge job program wasm wasm/compiler internal/usage
@@ -110,7 +111,7 @@ internal/progress: coordinator/monitor evaluate/metric internal/terminal job
 internal/qrcode:
 internal/seeded:
 internal/service: coordinator coordinator/bucket coordinator/jobs coordinator/natsaccess coordinator/relay coordinator/server coordinator/shelf
-    coordinator/signin coordinator/spans coordinator/store dataset edge internal/admin internal/bases internal/durable internal/evaluation
+    coordinator/signin coordinator/spans coordinator/store dataset edge internal/admin internal/bases internal/bases/start internal/durable internal/evaluation
     internal/named internal/outcome internal/progress internal/qrcode internal/terminal internal/usage internal/wire job model program web
 internal/spent: coordinator/store dp dp/accounting internal/usage internal/named
 internal/named:
@@ -133,6 +134,7 @@ model: internal/durable nf4
 model/base: model
 model/base/llama: model
 model/known:
+model/peft: model
 model/nn: job/training model task trainer
 model/nn/hosted: model model/nn task trainer
 leak: dataset dp edge job/training model quant task tokenizer
@@ -152,7 +154,7 @@ lab/image/...: lab/image
 lab/internal/commands: internal/named audit/membership dataset dataset/calls dp dp/accounting edge evaluate internal/command internal/durable
     internal/engine internal/engine/plugins internal/exposure internal/fleetdata internal/progress internal/strict internal/terminal internal/wire job
     lab/bandwidth lab/federation lab/internal/paintings lab/pretraining lab/report lab/sweep lab/voices model quant simulate lab/loadtest lab/queue
-    task tokenizer tokenizer/unigram wasm internal/bases internal/usage
+    task tokenizer tokenizer/unigram wasm internal/bases internal/bases/start internal/usage
 lab/internal/paintings: dataset internal/seeded
 lab/internal/resident:
 lab/internal/plots: audit internal/palette lab/canvas internal/guarantee

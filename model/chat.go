@@ -48,7 +48,7 @@ func readChat(fsys fs.FS) (c Chat, err error) {
 	if err := optionalJSON(fsys, TokenizerConfigFile, &file); err != nil {
 		return c, err
 	}
-	own, err := readFile(fsys, ChatTemplateFile, maxTemplate)
+	own, err := ReadFile(fsys, ChatTemplateFile, maxTemplate)
 	switch {
 	case err == nil:
 		c.Template = string(own)

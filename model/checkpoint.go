@@ -138,7 +138,7 @@ func ReadCheckpoint(dir string) (*Checkpoint, error) {
 
 func readCheckpoint(dir string) (*Checkpoint, error) {
 	fsys := os.DirFS(dir)
-	meta, err := readFile(fsys, CheckpointFile, maxJSON)
+	meta, err := ReadFile(fsys, CheckpointFile, maxJSON)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func readCheckpoint(dir string) (*Checkpoint, error) {
 	if c.Seq > c.Base.Config.MaxTokens() {
 		return nil, fmt.Errorf("%w: %s: seq is %d, the base has positions for %d", ErrConfig, CheckpointFile, c.Seq, c.Base.Config.MaxTokens())
 	}
-	weights, err := readFile(fsys, AdapterFile, maxBase)
+	weights, err := ReadFile(fsys, AdapterFile, maxBase)
 	if err != nil {
 		return nil, err
 	}

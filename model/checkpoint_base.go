@@ -20,7 +20,7 @@ func holdsBase(dir, sha256 string) bool {
 	if !has(ConfigFile) || !has(WeightsFile) || !has(TokenizerFile) && !has(preprocessorFile) && !has(SentencePieceFile) {
 		return false
 	}
-	meta, err := readFile(os.DirFS(dir), CheckpointFile, maxJSON)
+	meta, err := ReadFile(os.DirFS(dir), CheckpointFile, maxJSON)
 	if err != nil {
 		return false
 	}
@@ -34,7 +34,7 @@ func holdsBase(dir, sha256 string) bool {
 // place, so that neither changes with the other; whoever reads one checks its hash.
 func (r Release) linkFrom(others []string, dir string, info CheckpointInfo) bool {
 	at := slices.IndexFunc(others, func(other string) bool {
-		meta, err := readFile(os.DirFS(other), CheckpointFile, maxJSON)
+		meta, err := ReadFile(os.DirFS(other), CheckpointFile, maxJSON)
 		if err != nil || !holdsBase(other, info.BaseSHA256) {
 			return false
 		}

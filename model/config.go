@@ -237,7 +237,7 @@ type TensorSpec struct {
 // FolderLabels are the names that a folder's config.json has for a head's outputs, in
 // their order; nil where it names none, or some twice, or with a gap.
 func FolderLabels(fsys fs.FS) ([]string, error) {
-	data, err := readFile(fsys, ConfigFile, maxJSON)
+	data, err := ReadFile(fsys, ConfigFile, maxJSON)
 	if err != nil {
 		return nil, err
 	}

@@ -192,7 +192,11 @@ func endTokens(raw json.RawMessage) (ends Ends, err error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return ends, fmt.Errorf("eos_token_id is missing: a decoder needs a token that ends a text")
 	}
-	all, err := oneOrMore[int]("eos_token_id", raw)
+	var all []int
+	if json.Unmarshal(raw, &all) != nil {
+		all = make([]int, 1)
+		err = json.Unmarshal(raw, &all[0])
+	}
 	if err != nil || len(all) == 0 || len(all) > len(ends) {
 		return ends, fmt.Errorf("eos_token_id is %.80s, want 1 to %d tokens", raw, len(ends))
 	}

@@ -29,7 +29,7 @@ const (
 // folder without tokenizer.json may hold the files that it is made of: vocab.txt of a
 // WordPiece, vocab.json and merges.txt of a byte-level BPE, spiece.model of a T5.
 func LoadBase(fsys fs.FS) (*Base, error) {
-	cfg, err := readFile(fsys, ConfigFile, maxJSON)
+	cfg, err := ReadFile(fsys, ConfigFile, maxJSON)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 // tokens, which is half of what transformers writes of a large vocabulary; a smaller one stays
 // as it is, and its base keeps its hash.
 func readTokenizer(fsys fs.FS) ([]byte, error) {
-	data, err := readFile(fsys, TokenizerFile, maxTokenizerFile)
+	data, err := ReadFile(fsys, TokenizerFile, maxTokenizerFile)
 	if err != nil || len(data) <= maxJSON {
 		return data, err
 	}
@@ -142,7 +142,7 @@ func LoadBaseDir(dir string) (*Base, error) {
 // folderPooling reads sentence-transformers' file; a folder without one means its
 // family's own classifier.
 func folderPooling(fsys fs.FS) (Pooling, error) {
-	data, err := readFile(fsys, poolingFile, maxJSON)
+	data, err := ReadFile(fsys, poolingFile, maxJSON)
 	if errors.Is(err, fs.ErrNotExist) {
 		return PoolHF, nil
 	}
@@ -176,7 +176,7 @@ func folderPooling(fsys fs.FS) (Pooling, error) {
 // readWeights reads a folder's safetensors files.
 func readWeights(fsys fs.FS) ([]*SafeTensors, error) {
 	names := []string{WeightsFile}
-	index, err := readFile(fsys, IndexFile, maxJSON)
+	index, err := ReadFile(fsys, IndexFile, maxJSON)
 	if err == nil {
 		if names, err = ShardNames(index); err != nil {
 			return nil, err
@@ -341,7 +341,7 @@ var olderNames = map[string]string{
 // that of a model with a head, Starling's own model, and TensorFlow's for LayerNorm.
 func find(c Config, files []*SafeTensors, name string) (*SafeTensors, string) {
 	var names []string
-	for _, prefix := range []string{"", c.arch().prefix, ownPrefix} {
+	for _, prefix := range append([]string{""}, c.Prefixes()...) {
 		names = append(names, prefix+name)
 		for now, then := range olderNames {
 			if stem, ok := strings.CutSuffix(name, now); ok {
@@ -366,7 +366,8 @@ func find(c Config, files []*SafeTensors, name string) (*SafeTensors, string) {
 	return nil, ""
 }
 
-func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
+// ReadFile reads a file of at most limit bytes.
+func ReadFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
@@ -375,7 +376,7 @@ func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	return readAll(f, name, limit)
 }
 
-// readAll reads a file of at most limit bytes.
+// readAll is ReadFile of an open file.
 func readAll(f fs.File, name string, limit int64) ([]byte, error) {
 	// A file says how long it is: growing a buffer to gigabytes doubles them.
 	size := int64(512)

@@ -95,11 +95,11 @@ func HeadAdapter(c Config, t TaskKind, labels int, head map[string]Tensor) (*Ada
 		return nil, err
 	}
 	a := NewAdapter(lay, 0)
-	return a, a.setHead(head)
+	return a, a.SetHead(head)
 }
 
-// setHead takes over the tensors of a head that the layout has.
-func (a *Adapter) setHead(head map[string]Tensor) error {
+// SetHead takes over the tensors of a head that the layout has.
+func (a *Adapter) SetHead(head map[string]Tensor) error {
 	for i, e := range a.layout.entries {
 		t, ok := head[e.Name]
 		if !ok || e.Kind != KindHead {

@@ -50,7 +50,7 @@ func (l *Layout) merge(base *Base, slice []float32, b int, apart bool) (map[stri
 				}
 			} else if b > 0 { // followed by its B
 				up := spans[i+1]
-				addProduct(w, slice[up.Offset:up.Offset+up.Len], v, b, float32(l.Method.Scale(b)))
+				AddProduct(w, slice[up.Offset:up.Offset+up.Len], v, b, float32(l.Method.Scale(b)))
 			}
 		}
 	}
@@ -69,8 +69,8 @@ func (l *Layout) scaled(up []float32, out, b int) []float32 {
 	return w
 }
 
-// addProduct adds scale * b a to w; b [out, rank], a [rank, in], w [out, in].
-func addProduct(w, b, a []float32, rank int, scale float32) {
+// AddProduct adds scale * b a to w; b [out, rank], a [rank, in], w [out, in].
+func AddProduct(w, b, a []float32, rank int, scale float32) {
 	in := len(a) / rank
 	for o := range len(b) / rank {
 		row := w[o*in : (o+1)*in]

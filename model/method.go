@@ -282,6 +282,32 @@ func (l linear) inLayer() string {
 	return strings.Join(parts[layer+1:], ".")
 }
 
+// LinearMaps names the linear maps of all layers in the order of a forward pass.
+func (c Config) LinearMaps() []string { return namesOf(c.linears()) }
+
+func namesOf(maps []linear) (names []string) {
+	for _, m := range maps {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+// TargetsOf is the Method.Targets under which LoRA changes the linear maps that adapted names
+// and those called alike in other layers; "" where these are an architecture's own.
+func (c Config) TargetsOf(adapted func(name string) bool) string {
+	var names []string
+	for _, l := range c.linears() {
+		if short := l.inLayer(); !slices.Contains(names, short) && adapted(l.name) {
+			names = append(names, short)
+		}
+	}
+	found := Method{Targets: strings.Join(names, ",")}
+	if slices.Equal(found.adapted(c), Method{}.adapted(c)) {
+		return ""
+	}
+	return found.Targets
+}
+
 // adapted lists the linear maps that LoRA changes.
 func (m Method) adapted(c Config) []linear {
 	if !m.Ranked() {

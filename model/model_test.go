@@ -318,3 +318,17 @@ func TestNothingVanishes(t *testing.T) {
 		}
 	}
 }
+
+// zeroBase is a base of zeros.
+func zeroBase(t testing.TB, c Config) *Base {
+	t.Helper()
+	var all []Tensor
+	for _, s := range c.BaseTensors() {
+		all = append(all, Tensor{s.Name, s.Shape, make([]float32, Elements(s.Shape))})
+	}
+	b, err := NewBase(c, all, nil, F32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

@@ -48,7 +48,7 @@ func (c Config) oldTokenizer(fsys fs.FS) ([]byte, error) {
 
 // optionalJSON leaves v as it is where there is no such file.
 func optionalJSON(fsys fs.FS, name string, v any) error {
-	data, err := readFile(fsys, name, maxJSON)
+	data, err := ReadFile(fsys, name, maxJSON)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -73,7 +73,7 @@ func wordPieceFile(fsys fs.FS) (ids map[string]int, file map[string]any, err err
 		return nil, nil, err
 	}
 	or := func(b *bool) bool { return b == nil || *b }
-	data, err := readFile(fsys, VocabFile, maxJSON)
+	data, err := ReadFile(fsys, VocabFile, maxJSON)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -106,14 +106,14 @@ func bytePairFile(fsys fs.FS) (ids map[string]int, file map[string]any, err erro
 	if err := optionalJSON(fsys, TokenizerConfigFile, &o); err != nil {
 		return nil, nil, err
 	}
-	data, err := readFile(fsys, PairsFile, maxJSON)
+	data, err := ReadFile(fsys, PairsFile, maxJSON)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := json.Unmarshal(data, &ids); err != nil {
 		return nil, nil, fmt.Errorf("%w: %s: %w", ErrConfig, PairsFile, err)
 	}
-	text, err := readFile(fsys, MergesFile, maxJSON)
+	text, err := ReadFile(fsys, MergesFile, maxJSON)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,7 +15,7 @@ const peftPrefix = "base_model.model."
 // ErrPEFT is an adapter of PEFT's that Starling cannot take.
 var ErrPEFT = errors.New("model: unusable PEFT adapter")
 
-// peftConfig is adapter_config.json. PEFT scales the product by lora_alpha/r, r being
+// peftConfig is adapter_config.json as it is written; model/peft reads it. PEFT scales the product by lora_alpha/r, r being
 // the rank that the file holds: see Method.AlphaAt.
 type peftConfig struct {
 	PeftType      string         `json:"peft_type"`
@@ -24,9 +24,6 @@ type peftConfig struct {
 	Alpha         float64        `json:"lora_alpha"`
 	Dropout       float64        `json:"lora_dropout"`
 	TargetModules any            `json:"target_modules"` // names, or one regular expression
-	Exclude       any            `json:"exclude_modules,omitempty"`
-	Layers        any            `json:"layers_to_transform,omitempty"` // a number or several
-	LayersPattern any            `json:"layers_pattern,omitempty"`      // a name or several
 	ModulesToSave []string       `json:"modules_to_save"`
 	Bias          string         `json:"bias"`
 	BaseModel     string         `json:"base_model_name_or_path"`
@@ -40,13 +37,6 @@ type peftConfig struct {
 	LoRABias      bool           `json:"lora_bias"`
 	Replication   []any          `json:"layer_replication"`
 	Invocation    []any          `json:"alora_invocation_tokens"`
-	TrainedTokens any            `json:"trainable_token_indices,omitempty"`
-	Parameters    []any          `json:"target_parameters,omitempty"`
-	QALoRA        bool           `json:"use_qalora,omitempty"`
-	BDLoRA        any            `json:"use_bdlora,omitempty"`
-	Arrow         any            `json:"arrow_config,omitempty"`
-	KaSA          any            `json:"kasa_config,omitempty"`
-	MonteCLoRA    any            `json:"monteclora_config,omitempty"`
 }
 
 // newPEFTConfig describes an adapter cut to a rank. Where transformers has no class
@@ -56,7 +46,7 @@ type peftConfig struct {
 func newPEFTConfig(l *Layout, rank int) peftConfig {
 	c := peftConfig{
 		PeftType: "LORA", TaskType: l.Method.Task.of().peftType, R: rank, Alpha: l.Method.AlphaAt(rank), Bias: "none",
-		BaseModel: CheckpointBase, InferenceMode: true, InitWeights: true, FanInFanOut: l.Config.arch().turned != nil,
+		BaseModel: CheckpointBase, InferenceMode: true, InitWeights: true, FanInFanOut: l.Config.Turned(),
 		RankPattern: map[string]any{}, AlphaPattern: map[string]any{},
 	}
 	targets := l.peftTargets()
@@ -85,20 +75,27 @@ func (l *Layout) plainLoRA() bool {
 // holdsLoRA says whether they are all there is beside modules that are trained whole.
 func (l *Layout) holdsLoRA() bool { return l.Method.Ranked() && !l.Method.Boxes() }
 
-// module is what transformers calls a tensor or a module of the base in memory.
-func (c Config) module(name string) string {
+// Module is what transformers calls a tensor or a module of the base in memory.
+func (c Config) Module(name string) string {
 	if m := c.arch().modules; m != nil {
 		return m.Replace(name)
 	}
 	return name
 }
 
+// Turned says whether the base's linear maps are stored as [in, out]: a GPT-2's.
+func (c Config) Turned() bool { return c.arch().turned != nil }
+
+// Prefixes are what a class of transformers with a head puts before the names of the base's
+// tensors ("" where it puts nothing), and what Starling's own model does.
+func (c Config) Prefixes() []string { return []string{c.arch().prefix, ownPrefix} }
+
 // peftName is the name that PEFT gives a trainable tensor.
 func (c Config) peftName(e Entry) string {
 	if e.Kind == KindHead {
 		return peftPrefix + e.Name
 	}
-	return peftPrefix + c.checkpointPrefix() + c.module(e.Name)
+	return peftPrefix + c.checkpointPrefix() + c.Module(e.Name)
 }
 
 // EncodeAdapter packs an adapter at r_max as safetensors with PEFT's names.

@@ -1,4 +1,4 @@
-package model
+package model_test
 
 import (
 	"encoding/json"
@@ -8,10 +8,13 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/peft"
 )
 
 // modulesOf are all modules of a model with its head, as PEFT sees them in memory.
-func modulesOf(l *Layout) []string {
+func modulesOf(l *model.Layout) []string {
 	var all []string
 	add := func(name string) {
 		if m := name[:max(0, strings.LastIndexByte(name, '.'))]; m != "" && !slices.Contains(all, m) {
@@ -19,10 +22,10 @@ func modulesOf(l *Layout) []string {
 		}
 	}
 	for _, s := range l.Config.BaseTensors() {
-		add(l.Config.checkpointPrefix() + l.Config.module(s.Name))
+		add(l.Config.CheckpointPrefix() + l.Config.Module(s.Name))
 	}
-	for _, e := range l.entries {
-		if e.Kind == KindHead {
+	for _, e := range l.Entries() {
+		if e.Kind == model.KindHead {
 			add(e.Name)
 		}
 	}
@@ -44,8 +47,8 @@ func peftMatches(t *testing.T, targets any, module string) bool {
 
 // allTargets are every single target and every pair of an architecture, and names that
 // are the end of several.
-func allTargets(c Config) []string {
-	names := c.linearNames()
+func allTargets(c model.Config) []string {
+	names := c.LinearNames()
 	var all []string
 	for i, a := range names {
 		all = append(all, a)
@@ -62,29 +65,18 @@ func allTargets(c Config) []string {
 // Every single target and every pair comes back from an export as it went, and PEFT finds
 // by the names in it the maps that were trained and no other: not a pooler's, not a head's.
 func TestTargetsComeBack(t *testing.T) {
-	kinds := slices.Sorted(func(yield func(string) bool) {
-		for kind := range architectures {
-			if !yield(kind) {
-				return
-			}
-		}
-	})
-	for _, kind := range append(kinds, "own") {
-		c := tinyConfig()
-		if kind != "own" {
-			c = huggingConfig(kind)
-		}
+	for kind, c := range model.TinyConfigs() {
 		labels := 3
 		if c.Generates() || c.Causal() {
 			labels = 0
 		}
-		base := zeroBase(t, c)
+		base := model.ZeroBase(t, c)
 		for _, targets := range allTargets(c) {
-			l, err := NewLayout(c, Method{RMax: 2, Alpha: 3, Targets: targets, Task: c.DefaultTask()}, labels)
+			l, err := model.NewLayout(c, model.Method{RMax: 2, Alpha: 3, Targets: targets, Task: c.DefaultTask()}, labels)
 			if err != nil {
 				t.Fatal(err)
 			}
-			a := NewAdapter(l, 1)
+			a := model.NewAdapter(l, 1)
 			v := a.Slice(2)
 			for i := range v {
 				v[i] = float32(math.Sin(float64(i)))
@@ -92,7 +84,7 @@ func TestTargetsComeBack(t *testing.T) {
 			if err := a.SetSlice(2, v); err != nil {
 				t.Fatal(err)
 			}
-			files, err := PEFTFiles(a, base, 2)
+			files, err := model.PEFTFiles(a, base, 2)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,27 +92,28 @@ func TestTargetsComeBack(t *testing.T) {
 			for name, data := range files {
 				fsys[name] = &fstest.MapFile{Data: data}
 			}
-			back, err := LoadPEFT(fsys, base, c.DefaultTask(), labels, nil)
+			back, err := peft.Load(fsys, base, c.DefaultTask(), labels, nil)
 			if err != nil {
 				t.Errorf("%s: %s: %v", kind, targets, err)
 				continue
 			}
-			same := len(back.layout.entries) == len(l.entries)
-			for i := range l.entries {
-				same = same && back.layout.entries[i].Name == l.entries[i].Name && slices.Equal(back.tensors[i], a.tensors[i])
+			sent, backs := a.Tensors(), back.Tensors()
+			same := len(back.Layout().Entries()) == len(l.Entries())
+			for i := range l.Entries() {
+				same = same && back.Layout().Entries()[i].Name == l.Entries()[i].Name && slices.Equal(backs[i].Data, sent[i].Data)
 			}
 			if !same {
-				t.Errorf("%s: %s comes back as %q with other tensors", kind, targets, back.layout.Method.Targets)
+				t.Errorf("%s: %s comes back as %q with other tensors", kind, targets, back.Layout().Method.Targets)
 			}
 			var config struct {
 				Targets any `json:"target_modules"`
 			}
-			if err := json.Unmarshal(files[AdapterConfigFile], &config); err != nil {
+			if err := json.Unmarshal(files[model.AdapterConfigFile], &config); err != nil {
 				t.Fatal(err)
 			}
 			trained := map[string]bool{}
-			for _, m := range l.Method.adapted(c) {
-				trained[c.checkpointPrefix()+c.module(m.name)] = true
+			for _, m := range l.Method.Adapted(c) {
+				trained[c.CheckpointPrefix()+c.Module(m)] = true
 			}
 			for _, module := range modulesOf(l) {
 				if got := peftMatches(t, config.Targets, module); got != trained[module] {
@@ -129,18 +122,4 @@ func TestTargetsComeBack(t *testing.T) {
 			}
 		}
 	}
-}
-
-// zeroBase is a base of zeros.
-func zeroBase(t testing.TB, c Config) *Base {
-	t.Helper()
-	var all []Tensor
-	for _, s := range c.BaseTensors() {
-		all = append(all, Tensor{s.Name, s.Shape, make([]float32, Elements(s.Shape))})
-	}
-	b, err := NewBase(c, all, nil, F32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }

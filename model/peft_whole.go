@@ -40,9 +40,9 @@ func (l *Layout) wholeModules() ([]string, error) {
 func (l *Layout) inMemory(name string) string {
 	c := l.Config
 	if !c.standard() && (isHead(c, name) || isHead(c, name+".weight")) {
-		return c.module(name)
+		return c.Module(name)
 	}
-	return c.checkpointPrefix() + c.module(name)
+	return c.checkpointPrefix() + c.Module(name)
 }
 
 // addWhole adds the tensors of the modules that are saved whole.

@@ -39,7 +39,7 @@ type addedSpecial struct {
 // sentencePieceTokenizer reads a T5's spiece.model, and tokenizer_config.json and
 // added_tokens.json beside it.
 func (c Config) sentencePieceTokenizer(fsys fs.FS) ([]byte, error) {
-	file, err := readFile(fsys, SentencePieceFile, maxJSON/2)
+	file, err := ReadFile(fsys, SentencePieceFile, maxJSON/2)
 	if err != nil {
 		return nil, err
 	}

@@ -285,7 +285,7 @@ func parseSpeech(kind string, keys map[string]json.RawMessage) (Config, error) {
 // readSpeechPreprocessor takes over what a folder says of samples; without the file they are
 // Wav2Vec2FeatureExtractor's.
 func (c *Config) readSpeechPreprocessor(fsys fs.FS) error {
-	data, err := readFile(fsys, preprocessorFile, maxJSON)
+	data, err := ReadFile(fsys, preprocessorFile, maxJSON)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -246,7 +246,7 @@ func (c *Config) readViTPreprocessor(fsys fs.FS) error {
 // readPreprocessor takes over what a folder says of pixels; without the file they are
 // ViTImageProcessor's.
 func (v *ViT) readPreprocessor(fsys fs.FS) error {
-	data, err := readFile(fsys, preprocessorFile, maxJSON)
+	data, err := ReadFile(fsys, preprocessorFile, maxJSON)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

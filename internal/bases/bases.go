@@ -1,9 +1,13 @@
 // Package bases finds the models that jobs and commands name: embedded ones, folders, and models in the local Hugging Face
-// cache, and the adapters that jobs start from.
+// cache.
 package bases
 
 import (
 	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/starling-fl/starling/hub"
 	"github.com/starling-fl/starling/internal/named"
@@ -129,4 +133,10 @@ func Forms(name string) (forms []known.Base, err error) {
 	coded.Format = known.FormatNF4
 	coded.SHA256, err = packed.SHA256()
 	return append(forms, coded), err
+}
+
+// IsCheckpoint reports whether a folder holds a released adapter.
+func IsCheckpoint(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, model.CheckpointFile))
+	return !errors.Is(err, fs.ErrNotExist)
 }

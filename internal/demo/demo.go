@@ -13,7 +13,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/bases"
+	"github.com/starling-fl/starling/internal/bases/start"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/evaluation"
 	"github.com/starling-fl/starling/internal/fleetdata"
@@ -191,7 +191,7 @@ func (f Config) tune(j *coordinator.Job, d *fleetdata.Data) {
 
 // Run runs it to its end and returns its report; told hears how far it is.
 func (f Config) Run(ctx context.Context, told io.Writer) (evaluation.Printer, error) {
-	start := time.Now()
+	began := time.Now()
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
@@ -219,7 +219,7 @@ func (f Config) Run(ctx context.Context, told io.Writer) (evaluation.Printer, er
 	if err != nil {
 		return nil, err
 	}
-	adapter, err := bases.LoadStart(job, b)
+	adapter, err := start.Load(job, b)
 	if err != nil {
 		return nil, err
 	}
@@ -257,10 +257,10 @@ func (f Config) Run(ctx context.Context, told io.Writer) (evaluation.Printer, er
 		if err != nil {
 			return nil, err
 		}
-		out.Seconds = time.Since(start).Seconds()
+		out.Seconds = time.Since(began).Seconds()
 		return out, nil
 	}
-	r.Seconds = time.Since(start).Seconds()
+	r.Seconds = time.Since(began).Seconds()
 	if f.Record != "" {
 		at := strconv.Itoa(0)
 		if err := recordHeadOnly(f.Record, HeadOnlyRecord{task, f.settings(), r.RankAccuracy[at], r.RankMacroF1[at]}); err != nil {

@@ -5,6 +5,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/bucket"
 	"github.com/starling-fl/starling/coordinator/shelf"
 	"github.com/starling-fl/starling/internal/bases"
+	"github.com/starling-fl/starling/internal/bases/start"
 	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -31,7 +32,7 @@ func (sources) Fill(cfg *coordinator.Config) (err error) {
 	if cfg.Base, err = bases.ForJob(cfg.Job); err != nil {
 		return err
 	}
-	if cfg.Start, err = bases.LoadStart(cfg.Job.ForBase(cfg.Base.Config), cfg.Base); err != nil {
+	if cfg.Start, err = start.Load(cfg.Job.ForBase(cfg.Base.Config), cfg.Base); err != nil {
 		return err
 	}
 	cfg.BaseName, cfg.BaseRevision, err = bases.Published(cfg.Job)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/peft"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
@@ -76,7 +77,7 @@ func TestCausalLogitsMatchTransformers(t *testing.T) {
 	for _, name := range causalFamilies {
 		t.Run(name, func(t *testing.T) {
 			dir, base, want := loadCausal(t, name)
-			adapter, err := model.LoadPEFT(os.DirFS(filepath.Join(dir, "adapter")), base, model.TaskCausal, 0, nil)
+			adapter, err := peft.Load(os.DirFS(filepath.Join(dir, "adapter")), base, model.TaskCausal, 0, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +106,7 @@ func TestCausalGradientsMatchPEFT(t *testing.T) {
 	for _, name := range causalFamilies {
 		t.Run(name, func(t *testing.T) {
 			dir, base, want := loadCausal(t, name)
-			adapter, err := model.LoadPEFT(os.DirFS(filepath.Join(dir, "adapter")), base, model.TaskCausal, 0, nil)
+			adapter, err := peft.Load(os.DirFS(filepath.Join(dir, "adapter")), base, model.TaskCausal, 0, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/peft"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
@@ -20,7 +21,7 @@ import (
 func TestRecomputedLayers(t *testing.T) {
 	for _, name := range causalFamilies {
 		dir, base, want := loadCausal(t, name)
-		adapter, err := model.LoadPEFT(os.DirFS(filepath.Join(dir, "adapter")), base, model.TaskCausal, 0, nil)
+		adapter, err := peft.Load(os.DirFS(filepath.Join(dir, "adapter")), base, model.TaskCausal, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

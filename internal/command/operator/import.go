@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/internal/bases"
+	"github.com/starling-fl/starling/internal/bases/start"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/usage"
@@ -25,7 +25,7 @@ type importReport struct {
 }
 
 func newImportCmd(a *command.App) *cobra.Command {
-	var f bases.Import
+	var f start.Import
 	var out, scale string
 	cmd := &cobra.Command{
 		Use:   "import --base FOLDER|NAME --out DIR [--labels A,B,...] [--adapter FOLDER]",

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/evaluate"
 	"github.com/starling-fl/starling/internal/bases"
+	"github.com/starling-fl/starling/internal/bases/start"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/fleetdata"
@@ -35,7 +36,7 @@ func openLab(a *command.App, path string, workers int, f engine.Flags, columns d
 	data := labData{columns: columns}
 	trainer := e.Trainer(workers)
 	return &sweep.Lab{
-		Base: base, Workers: workers, Engine: e.Name, Trainer: trainer, Compile: e.Compile, Version: a.Version, Start: bases.LoadStart,
+		Base: base, Workers: workers, Engine: e.Name, Trainer: trainer, Compile: e.Compile, Version: a.Version, Start: start.Load,
 		Data: data.get,
 		Evaluators: func(b *model.Base, l *model.Layout, sequence int, sets ...*dataset.Set) ([]sweep.Evaluator, error) {
 			out := make([]sweep.Evaluator, len(sets))

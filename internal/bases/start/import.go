@@ -1,4 +1,4 @@
-package bases
+package start
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/peft"
 	"github.com/starling-fl/starling/task"
 )
 
@@ -68,7 +69,7 @@ func (f Import) Checkpoint() (*model.Checkpoint, error) {
 		Privacy: "none: imported, what it was trained on is not known here"}}
 	if f.Adapter == "" {
 		ck.Adapter, err = model.HeadAdapter(b.Config, kind, len(labels), head)
-	} else if ck.Adapter, err = model.LoadPEFT(os.DirFS(f.Adapter), b, kind, len(labels), head); err != nil {
+	} else if ck.Adapter, err = peft.Load(os.DirFS(f.Adapter), b, kind, len(labels), head); err != nil {
 		err = fmt.Errorf("%s: %w", f.Adapter, err)
 	}
 	if err == nil && f.Scale != model.ScaleByRank {

@@ -1,4 +1,4 @@
-package model
+package peft
 
 import (
 	"encoding/json"
@@ -8,15 +8,17 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/starling-fl/starling/model"
 )
 
 // peftFolder is an adapter on query and value of a tiny BERT's two layers whose ranks
 // are given by module, with matrices of ones.
-func peftFolder(t *testing.T, c Config, more map[string]any, rank func(module string) (a, b int)) fstest.MapFS {
+func peftFolder(t *testing.T, c model.Config, more map[string]any, rank func(module string) (a, b int)) fstest.MapFS {
 	t.Helper()
 	config := map[string]any{"peft_type": "LORA", "r": 4, "lora_alpha": 6.0, "bias": "none"}
 	maps.Copy(config, more)
-	st := &SafeTensors{}
+	st := &model.SafeTensors{}
 	ones := func(n int) []float32 {
 		v := make([]float32, n)
 		for i := range v {
@@ -27,8 +29,8 @@ func peftFolder(t *testing.T, c Config, more map[string]any, rank func(module st
 	for l := range c.NumHiddenLayers {
 		for _, name := range []string{c.Layer(l).Query, c.Layer(l).Value} {
 			a, b := rank(name)
-			err := errors.Join(st.Add(peftPrefix+"bert."+name+loraA, "F32", []int{a, c.HiddenSize}, ones(a*c.HiddenSize)),
-				st.Add(peftPrefix+"bert."+name+loraB, "F32", []int{c.HiddenSize, b}, ones(c.HiddenSize*b)))
+			err := errors.Join(st.Add(wrapped+"bert."+name+suffixA, "F32", []int{a, c.HiddenSize}, ones(a*c.HiddenSize)),
+				st.Add(wrapped+"bert."+name+suffixB, "F32", []int{c.HiddenSize, b}, ones(c.HiddenSize*b)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,13 +40,13 @@ func peftFolder(t *testing.T, c Config, more map[string]any, rank func(module st
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fstest.MapFS{AdapterConfigFile: {Data: js}, AdapterFile: encoded(t, st)}
+	return fstest.MapFS{model.AdapterConfigFile: {Data: js}, model.AdapterFile: encoded(t, st)}
 }
 
 // Modules with ranks and scales of their own become matrices of the highest rank under
 // one scale, with the same product: PEFT's rules for names.
 func TestPEFTPatterns(t *testing.T) {
-	c := huggingConfig("bert")
+	c := bert()
 	base := zeroBase(t, c)
 	const first = "encoder.layer.0.attention.self.query"
 	for name, tc := range map[string]struct {
@@ -69,22 +71,23 @@ func TestPEFTPatterns(t *testing.T) {
 			}
 			return 4, 4
 		}
-		a, err := LoadPEFT(peftFolder(t, c, tc.more, rank), base, TaskClassify, 3, nil)
+		a, err := Load(peftFolder(t, c, tc.more, rank), base, model.TaskClassify, 3, nil)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		r, low := a.layout.Method.RMax, map[string][]float32{}
-		for i, e := range a.layout.entries {
-			low[e.Name] = a.tensors[i]
+		r, low := a.Layout().Method.RMax, map[string][]float32{}
+		tensors := a.Tensors()
+		for i, e := range a.Layout().Entries() {
+			low[e.Name] = tensors[i].Data
 		}
 		for l := range c.NumHiddenLayers {
 			for _, module := range []string{c.Layer(l).Query, c.Layer(l).Value} {
 				got := 0.0
 				for k := range r {
-					got += float64(low[module+loraB][k]) * float64(low[module+loraA][k*c.HiddenSize])
+					got += float64(low[module+suffixB][k]) * float64(low[module+suffixA][k*c.HiddenSize])
 				}
-				got *= a.layout.Method.Scale(r)
+				got *= a.Layout().Method.Scale(r)
 				want := tc.want[""]
 				for end, w := range tc.want {
 					if end != "" && strings.HasSuffix(module, end) {
@@ -100,7 +103,7 @@ func TestPEFTPatterns(t *testing.T) {
 }
 
 func TestPEFTRefusesByName(t *testing.T) {
-	c := huggingConfig("bert")
+	c := bert()
 	base := zeroBase(t, c)
 	equal := func(string) (int, int) { return 4, 4 }
 	for want, tc := range map[string]struct {
@@ -127,44 +130,8 @@ func TestPEFTRefusesByName(t *testing.T) {
 		"has shape [8 2], want [8": {map[string]any{"rank_pattern": map[string]any{"query": 2}}, func(string) (int, int) { return 3, 2 }},
 		"r_max":                    {map[string]any{"rank_pattern": map[string]any{"query": 99}}, func(string) (int, int) { return 99, 99 }},
 	} {
-		if _, err := LoadPEFT(peftFolder(t, c, tc.more, tc.rank), base, TaskClassify, 3, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Load(peftFolder(t, c, tc.more, tc.rank), base, model.TaskClassify, 3, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
-		}
-	}
-}
-
-// A base without a pooler serves the tasks of words; a classifier over it, or one whose
-// head is no classifier of one label, is refused by name.
-func TestHeadsThatAreNotRead(t *testing.T) {
-	fsys, _ := huggingFolder(t, huggingConfig("bert"), map[string]any{"architectures": []string{"BertModel"}})
-	st, err := ParseSafeTensors(fsys[WeightsFile].Data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept := &SafeTensors{}
-	for _, raw := range st.Tensors {
-		if !strings.Contains(raw.Name, "pooler") {
-			kept.Tensors = append(kept.Tensors, raw)
-		}
-	}
-	fsys[WeightsFile] = encoded(t, kept)
-	b, err := LoadBase(fsys)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := HeadAdapter(b.Config, TaskTag, 3, nil); err != nil {
-		t.Error(err)
-	}
-	if _, err := HeadAdapter(b.Config, TaskClassify, 3, nil); err == nil || !strings.Contains(err.Error(), `"pooling": "mean"`) {
-		t.Errorf("a classifier without a pooler: %v", err)
-	}
-	for problem, bad := range map[string]bool{"single_label_classification": false, "multi_label_classification": true, "regression": true} {
-		fsys, _ := huggingFolder(t, huggingConfig("bert"), map[string]any{"problem_type": problem})
-		if _, err := LoadHead(fsys, huggingConfig("bert"), TaskClassify); (err != nil) != bad || bad && !strings.Contains(err.Error(), problem) {
-			t.Errorf("%s: %v", problem, err)
-		}
-		if _, err := LoadHead(fsys, huggingConfig("bert"), TaskTag); err != nil {
-			t.Errorf("%s, for tags: %v", problem, err)
 		}
 	}
 }

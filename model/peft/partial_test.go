@@ -1,4 +1,4 @@
-package model
+package peft
 
 import (
 	"encoding/json"
@@ -8,21 +8,24 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/starling-fl/starling/internal/untrained"
+	"github.com/starling-fl/starling/model"
 )
 
 // partOf is an adapter of PEFT's over a BERT that changes some modules alone: low-rank
 // updates of rank 2 (B A is 2 x 0.5 everywhere) and tensors saved whole.
-func partOf(t *testing.T, c Config, config map[string]any, low, whole []string) fstest.MapFS {
+func partOf(t *testing.T, c model.Config, config map[string]any, low, whole []string) fstest.MapFS {
 	t.Helper()
 	all := map[string]any{"peft_type": "LORA", "r": 2, "lora_alpha": 6.0, "bias": "none"}
 	maps.Copy(all, config)
-	st := &SafeTensors{}
+	st := &model.SafeTensors{}
 	add := func(name string, x float32, shape ...int) {
-		v := make([]float32, Elements(shape))
+		v := make([]float32, model.Elements(shape))
 		for i := range v {
 			v[i] = x
 		}
-		if err := st.Add(peftPrefix+"bert."+name, "F32", shape, v); err != nil {
+		if err := st.Add(wrapped+"bert."+name, "F32", shape, v); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -32,8 +35,8 @@ func partOf(t *testing.T, c Config, config map[string]any, low, whole []string) 
 	}
 	for _, m := range low {
 		s := shapes[m+".weight"]
-		add(m+loraA, 1, 2, s[1])
-		add(m+loraB, 0.5, s[0], 2)
+		add(m+suffixA, 1, 2, s[1])
+		add(m+suffixB, 0.5, s[0], 2)
 	}
 	for _, name := range whole {
 		add(name, 7, shapes[name]...)
@@ -42,14 +45,14 @@ func partOf(t *testing.T, c Config, config map[string]any, low, whole []string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fstest.MapFS{AdapterConfigFile: {Data: js}, AdapterFile: encoded(t, st)}
+	return fstest.MapFS{model.AdapterConfigFile: {Data: js}, model.AdapterFile: encoded(t, st)}
 }
 
 // Adapters on some layers or modules change those and leave the others as they are, and
 // come back from an export for PEFT as they are.
 func TestPEFTOnSomeModules(t *testing.T) {
-	c := huggingConfig("bert")
-	base, err := NewBase(c, tensorsOf(c), nil, F32)
+	c := bert()
+	base, err := model.NewBase(c, untrained.Tensors(c, 2, 1), nil, model.F32)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,16 +75,16 @@ func TestPEFTOnSomeModules(t *testing.T) {
 			[]string{"embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias"}, "embeddings.LayerNorm"},
 		"no targets said": {nil, []string{q1}, nil, ""},
 	} {
-		a, err := LoadPEFT(partOf(t, c, tc.config, tc.low, tc.whole), base, TaskClassify, 3, nil)
+		a, err := Load(partOf(t, c, tc.config, tc.low, tc.whole), base, model.TaskClassify, 3, nil)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if a.layout.Method.Also != tc.also {
-			t.Errorf("%s: trains %q whole, want %q", name, a.layout.Method.Also, tc.also)
+		if a.Layout().Method.Also != tc.also {
+			t.Errorf("%s: trains %q whole, want %q", name, a.Layout().Method.Also, tc.also)
 		}
-		check := func(when string, a *Adapter) {
-			got, err := a.layout.Merge(base, a.Slice(2), 2)
+		check := func(when string, a *model.Adapter) {
+			got, err := a.Layout().Merge(base, a.Slice(2), 2)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,21 +114,22 @@ func TestPEFTOnSomeModules(t *testing.T) {
 			}
 		}
 		check("read", a)
-		files, err := PEFTFiles(a, base, 2)
+		files, err := model.PEFTFiles(a, base, 2)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		fsys := fstest.MapFS{AdapterFile: {Data: files[AdapterFile]}, AdapterConfigFile: {Data: files[AdapterConfigFile]}}
-		back, err := LoadPEFT(fsys, base, TaskClassify, 3, nil)
+		fsys := fstest.MapFS{model.AdapterFile: {Data: files[model.AdapterFile]}, model.AdapterConfigFile: {Data: files[model.AdapterConfigFile]}}
+		back, err := Load(fsys, base, model.TaskClassify, 3, nil)
 		if err != nil {
 			t.Errorf("%s, exported: %v", name, err)
 			continue
 		}
 		check("exported and read again", back)
 		// Where its update is zero, training can begin: A is not.
-		for i, e := range a.layout.entries {
-			if e.Kind == KindA && !slices.ContainsFunc(a.tensors[i], func(x float32) bool { return x != 0 }) {
+		tensors := a.Tensors()
+		for i, e := range a.Layout().Entries() {
+			if e.Kind == model.KindA && !slices.ContainsFunc(tensors[i].Data, func(x float32) bool { return x != 0 }) {
 				t.Errorf("%s: %s is all zeros beside a B of zeros", name, e.Name)
 			}
 		}
@@ -134,7 +138,7 @@ func TestPEFTOnSomeModules(t *testing.T) {
 
 // What stays refused says why in its own words.
 func TestPEFTRefusesModulesByName(t *testing.T) {
-	c := huggingConfig("bert")
+	c := bert()
 	base := zeroBase(t, c)
 	q0, q1 := c.Layer(0).Query, c.Layer(1).Query
 	query := []string{"query"}
@@ -156,18 +160,18 @@ func TestPEFTRefusesModulesByName(t *testing.T) {
 	} {
 		fsys := partOf(t, c, tc.config, tc.low, nil)
 		if strings.HasPrefix(want, "only linear") {
-			st, err := ParseSafeTensors(fsys[AdapterFile].Data)
+			st, err := model.ParseSafeTensors(fsys[model.AdapterFile].Data)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, s := range []string{loraA, loraB} {
-				if err := st.Add(peftPrefix+"bert.embeddings.LayerNorm"+s, "F32", []int{2, 2}, make([]float32, 4)); err != nil {
+			for _, s := range []string{suffixA, suffixB} {
+				if err := st.Add(wrapped+"bert.embeddings.LayerNorm"+s, "F32", []int{2, 2}, make([]float32, 4)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			fsys[AdapterFile] = encoded(t, st)
+			fsys[model.AdapterFile] = encoded(t, st)
 		}
-		if _, err := LoadPEFT(fsys, base, TaskClassify, 3, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Load(fsys, base, model.TaskClassify, 3, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
@@ -179,53 +183,16 @@ func TestPEFTRefusesModulesByName(t *testing.T) {
 		"no tensor of the base": "bert.encoder.layer.0.attention.self.rotary",
 	} {
 		fsys := partOf(t, c, map[string]any{"target_modules": query}, []string{q0, q1}, nil)
-		st, err := ParseSafeTensors(fsys[AdapterFile].Data)
+		st, err := model.ParseSafeTensors(fsys[model.AdapterFile].Data)
 		if err == nil {
-			err = st.Add(peftPrefix+extra, "F32", []int{2, 8}, make([]float32, 16))
+			err = st.Add(wrapped+extra, "F32", []int{2, 8}, make([]float32, 16))
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		fsys[AdapterFile] = encoded(t, st)
-		if _, err := LoadPEFT(fsys, base, TaskClassify, 3, nil); err == nil || !strings.Contains(err.Error(), want) {
+		fsys[model.AdapterFile] = encoded(t, st)
+		if _, err := Load(fsys, base, model.TaskClassify, 3, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-}
-
-// What PEFT has no place for beside an adapter is refused on the way out.
-func TestPEFTHoldsNoSuchModule(t *testing.T) {
-	c := huggingConfig("bert")
-	base := zeroBase(t, c)
-	for want, m := range map[string]Method{
-		"low-rank update too": {RMax: 2, Alpha: 1, Also: "query.bias"},
-		"method bitfit":       {RMax: 2, Alpha: 1, Kind: MethodBitFit},
-		"tied":                {RMax: 2, Alpha: 1, Also: "word_embeddings", Task: TaskPretrain},
-	} {
-		labels := 3
-		if m.Task == TaskPretrain {
-			labels = 0
-		}
-		l, err := NewLayout(c, m, labels)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := PEFTFiles(NewAdapter(l, 1), base, 1); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
-	}
-}
-
-// tensorsOf are a base's, of small values that differ.
-func tensorsOf(c Config) []Tensor {
-	var all []Tensor
-	state := uint64(2)
-	for _, s := range c.BaseTensors() {
-		v := make([]float32, Elements(s.Shape))
-		for i := range v {
-			v[i] = float32(int64(splitMix64(&state)>>40)-1<<23) / (1 << 23)
-		}
-		all = append(all, Tensor{s.Name, s.Shape, v})
-	}
-	return all
 }

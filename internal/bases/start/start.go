@@ -1,30 +1,30 @@
-package bases
+// Package start reads adapters of others: the one that a job begins with, and those that are imported as a checkpoint.
+package start
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 
+	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/peft"
 )
 
-// LoadStart reads the adapter that a job begins with; nil if it names none.
-func LoadStart(j job.Job, b *model.Base) (*model.Adapter, error) {
+// Load reads the adapter that a job begins with over its base; nil if it names none.
+func Load(j job.Job, b *model.Base) (*model.Adapter, error) {
 	dir := j.Adapter.Start
 	if dir == "" {
 		return nil, nil
 	}
-	if IsCheckpoint(dir) {
+	if bases.IsCheckpoint(dir) {
 		ck, err := model.ReadCheckpoint(dir)
 		if err != nil {
 			return nil, fmt.Errorf("adapter.start: %w", err) // it names the folder
 		}
 		return ck.Adapter, sameBase(ck.Base, b)
 	}
-	a, err := model.LoadPEFT(os.DirFS(dir), b, j.Method().Task, len(j.Labels), nil)
+	a, err := peft.Load(os.DirFS(dir), b, j.Method().Task, len(j.Labels), nil)
 	if err != nil {
 		return nil, fmt.Errorf("adapter.start: %s: %w", dir, err)
 	}
@@ -45,10 +45,4 @@ func sameBase(of, now *model.Base) error {
 		return fmt.Errorf("adapter.start: it was trained on the base %x, the job has %x", x, y)
 	}
 	return nil
-}
-
-// IsCheckpoint reports whether a folder holds a released adapter.
-func IsCheckpoint(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, model.CheckpointFile))
-	return !errors.Is(err, fs.ErrNotExist)
 }
