@@ -59,6 +59,7 @@ coordinator/spans:
 coordinator/store: dp log
 dataset: internal/named internal/seeded audio
 dataset/calls: dataset internal/seeded
+dataset/files: dataset
 dataset/partition: dataset internal/seeded
 dp: internal/uniform
 dp/accounting: dp
@@ -96,7 +97,7 @@ internal/evaluation: dataset evaluate evaluate/answer internal/engine internal/p
     internal/outcome internal/progress wasm/compiler job internal/usage
 internal/exposure: internal/named audit/membership audit/memorization dataset evaluate evaluate/answer internal/engine internal/terminal model audit
     internal/dossier internal/fleetdata internal/bases internal/usage
-internal/fleetdata: internal/named dataset dataset/partition dataset/calls job model model/base/llama task internal/bases internal/usage
+internal/fleetdata: internal/named dataset dataset/files dataset/partition dataset/calls job model model/base/llama task internal/bases internal/usage
 internal/inspection: internal/named wasm internal/bases internal/usage job program
 internal/jinja:
 internal/l2:
@@ -151,7 +152,7 @@ lab/federation: internal/named dataset
 lab/gateways: coordinator/natsaccess coordinator/relay coordinator/store lab/natsserver
 lab/cmd/starling: internal/command internal/command/device internal/command/operator internal/engine/plugins lab/internal/commands lab/internal/plots lab/natsserver
 lab/image/...: lab/image
-lab/internal/commands: internal/named audit/membership dataset dataset/calls dp dp/accounting edge evaluate internal/command internal/durable
+lab/internal/commands: internal/named audit/membership dataset dataset/calls dataset/files dp dp/accounting edge evaluate internal/command internal/durable
     internal/engine internal/engine/plugins internal/exposure internal/fleetdata internal/progress internal/strict internal/terminal internal/wire job
     lab/bandwidth lab/federation lab/internal/paintings lab/pretraining lab/report lab/sweep lab/voices model quant simulate lab/loadtest lab/queue
     task tokenizer tokenizer/unigram wasm internal/bases internal/bases/start internal/usage

@@ -3,11 +3,8 @@
 package dataset
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -88,35 +85,4 @@ func (s *sender) stamp(dot func(x, y int, colour [3]float32)) {
 			dot(x*block+i%block, y*block+i/block, colour)
 		}
 	}
-}
-
-// WritePages writes the pictures of a set's pages as files of a folder, each once, from which they then are. A file has the
-// name of whose page it is, or the set's.
-func WritePages(set *Set, folder string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	written := map[*Image]*Image{}
-	for i := range set.Examples {
-		e := &set.Examples[i]
-		file, done := written[e.Image]
-		if !done {
-			path := filepath.Join(folder, PageName(set, i))
-			err := WritePNG(path, e.Image)
-			if err == nil {
-				file, err = OpenImage(path)
-			}
-			if err != nil {
-				return err
-			}
-			written[e.Image] = file
-		}
-		e.Image = file
-	}
-	return nil
-}
-
-// PageName is what WritePages calls the picture of the i-th example, unless it is one before it.
-func PageName(set *Set, i int) string {
-	return fmt.Sprintf("%s-%05d.png", cmp.Or(set.Examples[i].User, set.Name), i)
 }

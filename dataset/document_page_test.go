@@ -2,70 +2,10 @@ package dataset
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 )
-
-// A line's page is the file that it names; what cannot be one is refused with line and key.
-func TestPagesBesideDocuments(t *testing.T) {
-	dir := t.TempDir()
-	m := newImage(5, 4, 3)
-	m.Pixels[7] = 1
-	if err := os.Mkdir(filepath.Join(dir, "pages"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := WritePNG(filepath.Join(dir, "pages", "a.png"), m); err != nil {
-		t.Fatal(err)
-	}
-	for name, data := range map[string]string{"no.png": "no picture", "wide.pgm": "P5 70000 70000 255\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	path := filepath.Join(dir, "x.jsonl")
-	load := func(image string) (*Set, error) {
-		line := fmt.Sprintf(`{"words":["a"],"image":%s,"questions":[{"question":"q","answers":"a"},{"question":"r","answers":"b"}]}`, image)
-		if err := os.WriteFile(path, []byte(line+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return Load(path)
-	}
-	set, err := load(`"pages/a.png"`)
-	if err != nil || set.Form() != FormQuestions || set.Examples[0].Image == nil || set.Examples[0].Image != set.Examples[1].Image {
-		t.Fatalf("%+v, %v", set, err)
-	}
-	got, err := set.Examples[1].Image.Decoded()
-	if err != nil || !slices.Equal(got.Pixels, m.Pixels) {
-		t.Errorf("the page is %+v, %v", got, err)
-	}
-	if err := WriteJSONLines(filepath.Join(dir, "again.jsonl"), set); err != nil {
-		t.Fatal(err)
-	}
-	again, err := Load(filepath.Join(dir, "again.jsonl"))
-	if err != nil || again.Examples[0].Image == nil || !bytes.Equal(again.Examples[0].Image.Identity(), set.Examples[0].Image.Identity()) {
-		t.Errorf("written and read: %+v, %v", again, err)
-	}
-	if err := WriteJSONLines(filepath.Join(t.TempDir(), "far.jsonl"), set); err == nil {
-		t.Error("a page outside of its file's folder is written")
-	}
-	for image, why := range map[string]string{
-		`"../a.png"`: "within the folder", `"/etc/passwd.png"`: "within the folder", `"b.png"`: "b.png", `[1]`: "path of a .png", `"a.gif"`: "path of a .png",
-		`"no.png"`: "neither PNG", `"wide.pgm"`: "70000 x 70000",
-	} {
-		var at *LineError
-		if _, err := load(image); !errors.As(err, &at) || at.Line != 1 || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), "image") {
-			t.Errorf("%s: %v", image, err)
-		}
-	}
-	if set, err = load("null"); err != nil || set.Examples[0].Image != nil {
-		t.Errorf("no page: %v", err)
-	}
-}
 
 // What a scanner makes of a document changes neither its questions nor its answers; a page has the sender's logo at its
 // place and all that is printed, also what is misread.

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -64,33 +63,5 @@ func TestDocumentIdentifiers(t *testing.T) {
 	}
 	if n := len(named.Examples); printed < n*4/10 || printed > n*6/10 || asked["tax number"] < n/50 || asked["registration id"] < n/50 || len(asked) != 8 {
 		t.Errorf("%d of %d documents print identifiers, asked %v", printed, n, asked)
-	}
-}
-
-// A question's key goes through a file, beside one question or several, and is the name of a
-// field.
-func TestKeysInFiles(t *testing.T) {
-	set, err := Documents(DocumentConfig{Seed: 4, Split: "train", Clients: 1, PerClient: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	second := set.Examples[0]
-	second.Question, second.Key = "and the due date?", "due"
-	set.Examples = slices.Insert(set.Examples, 1, second)
-	path := filepath.Join(t.TempDir(), "d.jsonl")
-	if err := WriteJSONLines(path, set); err != nil {
-		t.Fatal(err)
-	}
-	read, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, e := range read.Examples {
-		if e.Key != set.Examples[i].Key || e.Key == "" || e.Question != set.Examples[i].Question {
-			t.Errorf("example %d: key %q of %q, was %q", i, e.Key, e.Question, set.Examples[i].Key)
-		}
-	}
-	if len(read.Examples) != 4 {
-		t.Errorf("%d examples", len(read.Examples))
 	}
 }

@@ -6,10 +6,8 @@ import (
 	"bytes"
 	"fmt"
 	"image"
-	"image/color"
-	_ "image/jpeg" // a decoder that image.Decode finds, as png is
-	"image/png"
-	"os"
+	_ "image/jpeg" // decoders that image.Decode finds
+	_ "image/png"
 )
 
 // decodeCompressed reads PNG and JPEG, this turned as its camera was held.
@@ -47,29 +45,4 @@ func checkCompressed(data []byte) error {
 		return fmt.Errorf("neither PNG, JPEG nor PGM: %w", err)
 	}
 	return checkSize(c.Width, c.Height)
-}
-
-// WritePNG writes an image of red, green and blue to a file.
-func WritePNG(path string, m *Image) (err error) {
-	if m, err = m.Decoded(); err != nil {
-		return err
-	}
-	m = m.Fit(m.Width, m.Height, 3)
-	n := m.Width * m.Height
-	picture := image.NewRGBA(image.Rect(0, 0, m.Width, m.Height))
-	for i := range n {
-		picture.SetRGBA(i%m.Width, i/m.Width, color.RGBA{level(m.Pixels[i]), level(m.Pixels[n+i]), level(m.Pixels[2*n+i]), 255})
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	err = png.Encode(f, picture)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
 }

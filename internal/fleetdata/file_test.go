@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/dataset/files"
 )
 
 // writeLabelled writes examples as a JSON Lines file.
 func writeLabelled(t *testing.T, examples []dataset.Example) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "data.jsonl")
-	if err := dataset.WriteJSONLines(path, &dataset.Set{Labels: []string{"bad", "good"}, Examples: examples}); err != nil {
+	if err := files.WriteJSONLines(path, &dataset.Set{Labels: []string{"bad", "good"}, Examples: examples}); err != nil {
 		t.Fatal(err)
 	}
 	return path

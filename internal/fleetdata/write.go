@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/dataset/files"
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/usage"
 )
@@ -61,7 +62,7 @@ func WriteQuestions(told io.Writer, cfg, train dataset.DocumentConfig, out strin
 		return Written{}, err
 	}
 	if cfg.Pages {
-		if err := dataset.WritePages(set, filepath.Join(out, pagesFolder)); err != nil {
+		if err := files.WritePages(set, filepath.Join(out, pagesFolder)); err != nil {
 			return Written{}, err
 		}
 	}
@@ -127,7 +128,7 @@ func onlyThese(set *dataset.Set, out, split string) error {
 		e := &set.Examples[i]
 		ours[clientPath(out, e.User)] = true
 		if !drawn[e.Image] {
-			drawn[e.Image], ours[filepath.Join(out, pagesFolder, dataset.PageName(set, i))] = true, true
+			drawn[e.Image], ours[filepath.Join(out, pagesFolder, files.PageName(set, i))] = true, true
 		}
 	}
 	for _, pattern := range []string{split + "-*.jsonl", pagesFolder + "/" + split + "-*.png"} {
@@ -156,7 +157,7 @@ func (r Written) write(set *dataset.Set, out string) (Written, error) {
 		}
 		part := &dataset.Set{Labels: set.Labels, Examples: set.Examples[from:to]}
 		path := clientPath(out, part.Examples[0].User)
-		if err := dataset.WriteJSONLines(path, part); err != nil {
+		if err := files.WriteJSONLines(path, part); err != nil {
 			return Written{}, err
 		}
 		r.Files, from = append(r.Files, path), to

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/dataset/files"
 )
 
 // Queries of a provider are leastQueries, one more for the next, and so on: some have more than
@@ -65,7 +66,7 @@ func write(out string, providers, train int, seed uint64) error {
 			}
 		}
 		for name, set := range map[string]*dataset.Set{"train": all.Pick(learnt), "queries": all.Pick(asked), "test": test} {
-			if err := dataset.WriteJSONLines(filepath.Join(out, s.name+name+".jsonl"), set); err != nil {
+			if err := files.WriteJSONLines(filepath.Join(out, s.name+name+".jsonl"), set); err != nil {
 				return err
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/dataset/files"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/durable"
 	"github.com/starling-fl/starling/internal/usage"
@@ -72,7 +73,7 @@ statements that are answered yes or no, and invoices.`,
 			}
 			if c.Pages {
 				for _, s := range []*dataset.Set{f.Train, f.Test} {
-					if err := dataset.WritePages(s, filepath.Join(out, "pages")); err != nil {
+					if err := files.WritePages(s, filepath.Join(out, "pages")); err != nil {
 						return err
 					}
 				}
@@ -125,10 +126,10 @@ func writeFederation(out string, f *federation.Federation) (federationReport, er
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return r, err
 	}
-	if err := dataset.WriteJSONLines(filepath.Join(out, federationTrain), f.Train); err != nil {
+	if err := files.WriteJSONLines(filepath.Join(out, federationTrain), f.Train); err != nil {
 		return r, err
 	}
-	if err := dataset.WriteJSONLines(filepath.Join(out, federationTest), f.Test); err != nil {
+	if err := files.WriteJSONLines(filepath.Join(out, federationTest), f.Test); err != nil {
 		return r, err
 	}
 	held := len(f.Train.Examples)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/dataset/files"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/lab/internal/paintings"
@@ -68,7 +69,7 @@ func writePaintings(out string, set *dataset.Set) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if err := dataset.WritePNG(path, e.Image); err != nil {
+		if err := files.WritePNG(path, e.Image); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,5 @@
-package dataset
+// Package files writes sets as files that dataset.Load reads: a line an example, and pictures of pages beside them.
+package files
 
 import (
 	"bufio"
@@ -6,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/starling-fl/starling/dataset"
 )
 
 // line is a line of a data file: a text with its label, or a document with a question.
@@ -31,10 +34,10 @@ type asked struct {
 	Answers  []string `json:"answers,omitempty"`
 }
 
-// WriteJSONLines writes a set as a data file, what Load reads: an example a line, but
+// WriteJSONLines writes a set as a data file, what [dataset.Load] reads: an example a line, but
 // questions that follow each other and share a document, and its words' memory, in one. Pages have
 // files in its folder or below it.
-func WriteJSONLines(path string, set *Set) (err error) {
+func WriteJSONLines(path string, set *dataset.Set) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
@@ -52,12 +55,12 @@ func WriteJSONLines(path string, set *Set) (err error) {
 		if ex.Question != "" {
 			l.Words, l.Boxes, l.Question, l.Key, l.Answers = ex.Words, ex.Boxes, ex.Question, ex.Key, ex.Answers
 			if ex.Image != nil {
-				if l.Image, err = filepath.Rel(filepath.Dir(path), ex.Image.file); err != nil || ex.Image.file == "" || !filepath.IsLocal(l.Image) {
-					return fmt.Errorf("%s: the page of document %d has the file %q, want one in its folder", path, at+1, ex.Image.file)
+				if l.Image, err = filepath.Rel(filepath.Dir(path), ex.Image.File()); err != nil || ex.Image.File() == "" || !filepath.IsLocal(l.Image) {
+					return fmt.Errorf("%s: the page of document %d has the file %q, want one in its folder", path, at+1, ex.Image.File())
 				}
 				l.Image = filepath.ToSlash(l.Image)
 			}
-			for at+1 < len(set.Examples) && len(l.Asked) < MaxQuestions-1 && ex.sharesDocument(set.Examples[at+1]) {
+			for at+1 < len(set.Examples) && len(l.Asked) < dataset.MaxQuestions-1 && shareDocument(ex, set.Examples[at+1]) {
 				if len(l.Asked) == 0 {
 					l.Question, l.Key, l.Answers, l.Asked = "", "", nil, []asked{{ex.Question, ex.Key, ex.Answers}}
 				}
@@ -74,9 +77,9 @@ func WriteJSONLines(path string, set *Set) (err error) {
 	return w.Flush()
 }
 
-// sharesDocument says whether another question is about the same document, in the same
+// shareDocument says whether two questions are about the same document, in the same
 // memory, of the same user.
-func (e Example) sharesDocument(o Example) bool {
+func shareDocument(e, o dataset.Example) bool {
 	same := len(e.Words) > 0 && len(e.Words) == len(o.Words) && &e.Words[0] == &o.Words[0]
 	return same && o.Question != "" && e.Image == o.Image &&
 		e.User == o.User && e.Provider == o.Provider && e.Source == o.Source
