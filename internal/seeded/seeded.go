@@ -21,8 +21,8 @@ func Source(seed uint64, stream ...uint64) *rand.Rand {
 	return rand.New(rand.NewChaCha8(key))
 }
 
-// Pick is one of some words.
-func Pick(rng *rand.Rand, from []string) string { return from[rng.IntN(len(from))] }
+// Pick is one of some, each as likely as another.
+func Pick[T any](rng *rand.Rand, from []T) T { return from[rng.IntN(len(from))] }
 
 // ProperName spells n in syllables of two letters, at least three of them.
 // Different numbers get different names.

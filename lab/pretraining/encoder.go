@@ -2,9 +2,9 @@ package pretraining
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"strings"
 
@@ -30,32 +30,19 @@ import (
 // linear warm-up over a tenth of the steps and linear decay to zero; embeddings
 // outside the step's vocabulary rest.
 type EncoderSpec struct {
-	Config       model.Config
-	Batch        int // rows of a step
-	Sequence     int // tokens of a row
-	Steps        int
-	Candidates   int     // size of a step's vocabulary
-	LearningRate float64 // peak
-	WeightDecay  float64
-	Seed         uint64 // of initialisation, order and masks; public
+	Spec
+	Candidates  int // size of a step's vocabulary
+	WeightDecay float64
 
-	// StatePath is a file that keeps the state of an interrupted run, about every
-	// minute and where ctx ends: the next run with the same inputs goes on from
-	// there. The caller removes it once the result is safe. Empty keeps nothing.
-	StatePath string
-
-	// Backend runs the steps; nil is the Go backend. The compiler's programs
-	// are several times faster. Engine names it: a run that was interrupted goes on
-	// with the one that it began with only.
-	Backend compute.Backend
-	Engine  string
+	// Engine names Backend: a run that was interrupted goes on with the one that it began with only.
+	Engine string
 }
 
 // DefaultEncoder fills in what a base of this configuration trains well with.
 func DefaultEncoder(c model.Config) EncoderSpec {
 	return EncoderSpec{
-		Config: c, Batch: 32, Sequence: c.MaxPositions, Steps: 6000, Candidates: min(1024, c.VocabSize),
-		LearningRate: 3e-3, WeightDecay: 0.01, Seed: 1,
+		Spec:       Spec{Config: c, Batch: 32, Sequence: c.MaxPositions, Steps: 6000, LearningRate: 3e-3, Seed: 1},
+		Candidates: min(1024, c.VocabSize), WeightDecay: 0.01,
 	}
 }
 
@@ -69,10 +56,6 @@ const (
 
 // ErrCorpus says that a corpus cannot be trained on.
 var ErrCorpus = errors.New("pretraining: unusable corpus")
-
-// Progress is told after each step of pretraining; a resumed run begins after the
-// steps that were done.
-type Progress func(step int, loss float32)
 
 // masked is the number of predicted tokens of a step.
 func (s EncoderSpec) masked() int { return max(1, int(maskShare*float64(s.Batch*s.Sequence))) }
@@ -89,21 +72,34 @@ func (s EncoderSpec) validate() error {
 	switch {
 	case s.Sequence < 4 || s.Sequence > s.Config.MaxPositions:
 		return fmt.Errorf("pretraining: seq is %d, want 4..max_position_embeddings %d", s.Sequence, s.Config.MaxPositions)
-	case s.Batch < 1 || s.Batch > 4096:
-		return fmt.Errorf("pretraining: batch is %d, want 1..4096", s.Batch)
-	case s.Steps < 1 || s.Steps > 1e7:
-		return fmt.Errorf("pretraining: steps is %d, want 1..1e7", s.Steps)
 	case s.Candidates < 8 || s.Candidates > s.Config.VocabSize:
 		return fmt.Errorf("pretraining: candidates is %d, want 8..vocab_size %d", s.Candidates, s.Config.VocabSize)
-	case !(s.LearningRate > 0 && s.LearningRate < 1):
-		return fmt.Errorf("pretraining: learning rate is %v, want within (0, 1)", s.LearningRate)
 	}
-	return nil
+	return s.check()
 }
 
-// local says whether a tensor holds one row a token: its rows move between the
-// whole vocabulary and the step's.
-func local(name string) bool { return name == nn.WordEmbeddings || name == nn.MaskedBias }
+// moments are what Adam keeps of a tensor beside its values, as suffixes of its name.
+var moments = []string{nn.AdamMean, nn.AdamVariance}
+
+// state lists all tensors that are trained, each with its moments.
+func (s EncoderSpec) state() (all []model.TensorSpec) {
+	for _, t := range s.step().Trained(s.Config.VocabSize) {
+		all = append(all, t)
+		for _, suffix := range moments {
+			all = append(all, model.TensorSpec{Name: t.Name + suffix, Shape: t.Shape})
+		}
+	}
+	return all
+}
+
+// local says whether a tensor, or that of which it is a moment, holds one row a token: its rows move
+// between the whole vocabulary and the step's.
+func local(name string) bool {
+	for _, suffix := range moments {
+		name = strings.TrimSuffix(name, suffix)
+	}
+	return name == nn.WordEmbeddings || name == nn.MaskedBias
+}
 
 // initial returns BERT's initialisation over the whole vocabulary: matrices
 // N(0, 0.02^2), gains 1, biases 0, the row of padding 0; the row's dense layer
@@ -174,58 +170,54 @@ func Encoder(ctx context.Context, s EncoderSpec, tok *tokenizer.WordPiece, rows 
 	if err != nil {
 		return nil, err
 	}
-	keep, err := newSaved(s, tok, rows)
-	if err != nil {
-		return nil, err
-	}
-	done, values, err := keep.load(s)
-	if err != nil {
-		return nil, err
-	}
 	rng := rand.New(rand.NewPCG(s.Seed, 0x6d6c6d))
-	run := &pretraining{spec: s, prog: prog, values: s.initial(rng), state: map[string]compute.Buffer{}}
-	if err := run.begin(values); err != nil {
+	e := &encoder{spec: s, prog: prog, values: s.initial(rng), state: map[string]compute.Buffer{}}
+	inputs, err := s.inputs(tok, rows)
+	if err != nil {
+		return nil, err
+	}
+	run := &run{spec: s.Spec, inputs: inputs, tensors: s.state(), value: e.value}
+	done, values, err := run.load()
+	if err != nil {
+		return nil, err
+	}
+	if err := e.begin(values); err != nil {
 		return nil, err
 	}
 	feed := newMaskFeed(s, tok, rows, rng)
-	for i := range s.Steps {
+	for range done {
+		feed.next()
+	}
+	if err := run.steps(ctx, done, func(i int) (float32, error) {
 		vocab, in := feed.next()
-		if i < done {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			if i > done {
-				err = errors.Join(err, keep.save(run, i, true))
-			}
-			return nil, err
-		}
-		in[trainer.InputRate] = []float32{s.rate(i)}
+		in[trainer.InputRate] = []float32{s.rate(i, max(1, s.Steps/10))}
 		in[trainer.InputStep] = []float32{float32(i + 1)}
-		loss, err := run.step(vocab, in)
-		if err != nil {
-			return nil, err
-		}
-		if progress != nil {
-			progress(i+1, loss)
-		}
-		if err := keep.save(run, i+1, i+1 == s.Steps); err != nil {
+		return e.step(vocab, in)
+	}, progress); err != nil {
+		return nil, err
+	}
+	return e.finish()
+}
+
+// inputs encodes all that the tensors follow from.
+func (s EncoderSpec) inputs(tok *tokenizer.WordPiece, rows [][]int32) ([]byte, error) {
+	js, err := tok.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	s.Backend, s.StatePath = nil, ""
+	b := fmt.Appendf(nil, "starling pretraining 1\n%+v\n%d %s\n%d\n", s, len(js), js, len(rows))
+	for _, r := range rows {
+		if b, err = binary.Append(b, binary.LittleEndian, r); err != nil {
 			return nil, err
 		}
 	}
-	return run.finish()
+	return b, nil
 }
 
-// rate is the learning rate of step i (from 0).
-func (s EncoderSpec) rate(i int) float32 {
-	warm := max(1, s.Steps/10)
-	up := float64(i+1) / float64(warm)
-	down := float64(s.Steps-i) / float64(max(1, s.Steps-warm))
-	return float32(s.LearningRate * math.Min(1, math.Min(up, down)))
-}
-
-// pretraining holds the training state: tensors with a row a token on the host,
+// encoder holds the training state: tensors with a row a token on the host,
 // the others in the backend's buffers.
-type pretraining struct {
+type encoder struct {
 	spec   EncoderSpec
 	prog   *nn.Program
 	values map[string][]float32 // by tensor; the moments' names have suffixes
@@ -233,80 +225,81 @@ type pretraining struct {
 }
 
 // begin sets the moments to zero, or everything to what an interrupted run left.
-func (r *pretraining) begin(left map[string][]float32) error {
-	for _, t := range r.spec.step().Trained(r.spec.Config.VocabSize) {
-		for _, suffix := range []string{nn.AdamMean, nn.AdamVariance} {
-			r.values[t.Name+suffix] = make([]float32, len(r.values[t.Name]))
+func (e *encoder) begin(left map[string][]float32) error {
+	for _, t := range e.spec.step().Trained(e.spec.Config.VocabSize) {
+		for _, suffix := range moments {
+			e.values[t.Name+suffix] = make([]float32, len(e.values[t.Name]))
 		}
 	}
 	if left != nil {
-		r.values = left
+		e.values = left
 	}
-	for _, p := range r.prog.Params {
-		if p.Role != nn.State || r.isLocal(p) {
+	for _, p := range e.prog.Params {
+		if p.Role != nn.State || local(p.Name) {
 			continue
 		}
-		b, err := r.prog.Buffer(p, r.values[p.Name])
+		b, err := e.prog.Buffer(p, e.values[p.Name])
 		if err != nil {
 			return err
 		}
-		r.state[p.Name] = b
+		e.state[p.Name] = b
 	}
 	return nil
 }
 
-func (r *pretraining) isLocal(p nn.Param) bool {
-	return p.Role == nn.State && local(strings.TrimSuffix(strings.TrimSuffix(p.Name, nn.AdamMean), nn.AdamVariance))
+// value is a tensor of the state.
+func (e *encoder) value(t model.TensorSpec) ([]float32, error) {
+	if local(t.Name) {
+		return e.values[t.Name], nil
+	}
+	return nn.Floats(e.state[t.Name], model.Elements(t.Shape))
 }
 
 // step runs one step over the tokens of vocab.
-func (r *pretraining) step(vocab []int32, in map[string]any) (float32, error) {
+func (e *encoder) step(vocab []int32, in map[string]any) (float32, error) {
 	var locals []nn.Param
-	for _, p := range r.prog.Params {
-		if !r.isLocal(p) {
+	for _, p := range e.prog.Params {
+		if p.Role != nn.State || !local(p.Name) {
 			continue
 		}
 		locals = append(locals, p)
 		width := model.Elements(p.Shape) / len(vocab)
 		rows := make([]float32, 0, len(vocab)*width)
 		for _, id := range vocab {
-			rows = append(rows, r.values[p.Name][int(id)*width:(int(id)+1)*width]...)
+			rows = append(rows, e.values[p.Name][int(id)*width:(int(id)+1)*width]...)
 		}
-		b, err := r.prog.Buffer(p, rows)
+		b, err := e.prog.Buffer(p, rows)
 		if err != nil {
 			return 0, err
 		}
-		r.state[p.Name] = b
+		e.state[p.Name] = b
 	}
-	loss, _, err := r.prog.Advance(r.state, nil, in)
+	loss, _, err := e.prog.Advance(e.state, nil, in)
 	if err != nil {
 		return 0, err
 	}
 	for _, p := range locals {
-		rows, err := nn.Floats(r.state[p.Name], model.Elements(p.Shape))
+		rows, err := nn.Floats(e.state[p.Name], model.Elements(p.Shape))
 		if err != nil {
 			return 0, err
 		}
 		width := len(rows) / len(vocab)
 		for i, id := range vocab {
-			copy(r.values[p.Name][int(id)*width:], rows[i*width:(i+1)*width])
+			copy(e.values[p.Name][int(id)*width:], rows[i*width:(i+1)*width])
 		}
-		_ = r.state[p.Name].Finalize()
+		_ = e.state[p.Name].Finalize()
 	}
 	return loss, nil
 }
 
 // finish returns the encoder's tensors.
-func (r *pretraining) finish() ([]model.Tensor, error) {
+func (e *encoder) finish() ([]model.Tensor, error) {
 	var out []model.Tensor
-	all := r.spec.Config.BaseTensors()
+	all := e.spec.Config.BaseTensors()
 	for _, t := range all[:len(all)-2] {
-		v := r.values[t.Name]
-		if !local(t.Name) {
-			var err error
-			if v, err = nn.Floats(r.state[t.Name], model.Elements(t.Shape)); err != nil {
-				return nil, err
-			}
+		v, err := e.value(t)
+		if err != nil {
+			return nil, err
 		}
 		out = append(out, model.Tensor{Name: t.Name, Shape: t.Shape, Data: v})
 	}

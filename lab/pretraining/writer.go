@@ -2,19 +2,11 @@ package pretraining
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gomlx/compute"
 
@@ -30,19 +22,11 @@ import (
 // have, of a base that starts at random. Optimizer: AdamW with linear warm-up over a twentieth
 // of the steps and linear decay to zero.
 type WriterSpec struct {
-	Config       model.Config
-	Batch        int // examples of a step
-	Sequence     int // tokens of a document, or of what a decoder reads and writes; frames of a recording
-	Answer       int // tokens that a T5 writes
-	Classes      int // labels of recordings; the head that tells them is not the base's
-	Steps        int
-	LearningRate float64 // peak
-	Seed         uint64  // of initialisation and of what is drawn; public
-
-	Start     []model.Tensor  // of a base that is trained further; nil: it starts at random
-	StatePath string          // as EncoderSpec's
-	Backend   compute.Backend // as EncoderSpec's
-	Source    string          // names what Draw draws from: a state of another source is not gone on from
+	Spec
+	Answer  int            // tokens that a T5 writes
+	Classes int            // labels of recordings; the head that tells them is not the base's
+	Start   []model.Tensor // of a base that is trained further; nil: it starts at random
+	Source  string         // names what Draw draws from: a state of another source is not gone on from
 }
 
 // method is what pretraining trains.
@@ -68,6 +52,15 @@ func (s WriterSpec) step() nn.StepSpec {
 // behind it.
 type Draw func(step int, rng *rand.Rand, done float64, b task.Batch) error
 
+// MakeWriter trains and packs a base with its tokenizer, nil for one that reads no text.
+func MakeWriter(ctx context.Context, s WriterSpec, tokenizer []byte, format model.Format, draw Draw, progress Progress) (*model.Base, error) {
+	tensors, err := Writer(ctx, s, draw, progress)
+	if err != nil {
+		return nil, err
+	}
+	return model.NewBase(s.Config, tensors, tokenizer, format)
+}
+
 // Writer trains and returns the tensors. The same inputs give the same tensors on
 // one kind of processor, interrupted or not. It checks ctx between steps.
 func Writer(ctx context.Context, s WriterSpec, draw Draw, progress Progress) ([]model.Tensor, error) {
@@ -75,11 +68,8 @@ func Writer(ctx context.Context, s WriterSpec, draw Draw, progress Progress) ([]
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case s.Steps < 1 || s.Steps > 1e7:
-		return nil, fmt.Errorf("pretraining: steps is %d, want 1..1e7", s.Steps)
-	case !(s.LearningRate > 0 && s.LearningRate < 1):
-		return nil, fmt.Errorf("pretraining: learning rate is %v, want within (0, 1)", s.LearningRate)
+	if err := s.check(); err != nil {
+		return nil, err
 	}
 	columns, err := task.Columns(lay, s.Sequence)
 	if err != nil {
@@ -89,50 +79,43 @@ func Writer(ctx context.Context, s WriterSpec, draw Draw, progress Progress) ([]
 	if err != nil {
 		return nil, err
 	}
-	r := &writerPretraining{spec: s, layout: lay, prog: prog, state: map[string]compute.Buffer{}, frozen: map[string]compute.Buffer{}, last: time.Now()}
-	done, err := r.begin()
+	w := &writer{spec: s, layout: lay, prog: prog, state: map[string]compute.Buffer{}, frozen: map[string]compute.Buffer{}}
+	run := &run{spec: s.Spec, inputs: s.inputs(), value: w.value}
+	for _, p := range prog.Params {
+		if p.Role == nn.State {
+			run.tensors = append(run.tensors, model.TensorSpec{Name: p.Name, Shape: p.Shape})
+		}
+	}
+	done, values, err := run.load()
 	if err != nil {
 		return nil, err
 	}
+	if err := w.begin(values); err != nil {
+		return nil, err
+	}
 	batch := task.NewBatch(columns, s.Batch)
-	for i := done; i < s.Steps; i++ {
-		if err := ctx.Err(); err != nil {
-			if i > done {
-				err = errors.Join(err, r.save(i, true))
-			}
-			return nil, err
-		}
+	if err := run.steps(ctx, done, func(i int) (float32, error) {
 		if err := draw(i, rand.New(rand.NewPCG(s.Seed, uint64(i))), float64(i)/float64(s.Steps), batch); err != nil {
-			return nil, err
+			return 0, err
 		}
-		inputs := map[string]any{trainer.InputRate: []float32{s.rate(i)}, trainer.InputStep: []float32{float32(i + 1)}}
+		inputs := map[string]any{trainer.InputRate: []float32{s.rate(i, max(1, s.Steps/20))}, trainer.InputStep: []float32{float32(i + 1)}}
 		for _, v := range batch {
 			if inputs[v.Name] = v.I32; v.Type == task.F32 {
 				inputs[v.Name] = v.F32
 			}
 		}
-		loss, _, err := prog.Advance(r.state, r.frozen, inputs)
-		if err != nil {
-			return nil, err
-		}
-		if loss-loss != 0 {
-			return nil, fmt.Errorf("pretraining: the loss of step %d is %v: pretraining diverged, a lower learning rate may not", i+1, loss)
-		}
-		if progress != nil {
-			progress(i+1, loss)
-		}
-		if err := r.save(i+1, i+1 == s.Steps); err != nil {
-			return nil, err
-		}
+		loss, _, err := prog.Advance(w.state, w.frozen, inputs)
+		return loss, err
+	}, progress); err != nil {
+		return nil, err
 	}
-	return r.finish()
+	return w.finish()
 }
 
-func (s WriterSpec) rate(i int) float32 {
-	warm := max(1, s.Steps/20)
-	up := float64(i+1) / float64(warm)
-	down := float64(s.Steps-i) / float64(max(1, s.Steps-warm))
-	return float32(s.LearningRate * math.Min(1, math.Min(up, down)))
+// inputs encodes all that the tensors follow from.
+func (s WriterSpec) inputs() []byte {
+	s.Backend, s.StatePath, s.Start = nil, "", nil // Source says which start
+	return fmt.Appendf(nil, "starling T5 pretraining 1\n%+v\n", s)
 }
 
 // initial is T5's initialisation (transformers' T5PreTrainedModel), a decoder's
@@ -182,150 +165,69 @@ func (s WriterSpec) initial(t model.TensorSpec, n int) []float32 {
 	return v
 }
 
-// writerPretraining is a run: the differences from the start and their moments.
-type writerPretraining struct {
+// writer holds the training state: the differences from the start and their moments.
+type writer struct {
 	spec   WriterSpec
 	layout *model.Layout
 	prog   *nn.Program
 	start  []model.Tensor
 	state  map[string]compute.Buffer
 	frozen map[string]compute.Buffer
-	last   time.Time // of the state's writing
 }
 
-// begin sets the start, and the state to zero or to what an interrupted run left after
-// so many steps.
-func (r *writerPretraining) begin() (done int, err error) {
+// begin sets the start, and the state to zero or to what an interrupted run left.
+func (w *writer) begin(left map[string][]float32) (err error) {
 	values := map[string][]float32{}
 	given := map[string]model.Tensor{}
-	for _, t := range r.spec.Start {
+	for _, t := range w.spec.Start {
 		given[t.Name] = t
 	}
-	for i, t := range r.spec.Config.BaseTensors() {
+	for i, t := range w.spec.Config.BaseTensors() {
 		v := slices.Clone(given[t.Name].Data)
-		if r.spec.Start == nil {
-			v = r.spec.initial(t, i)
+		if w.spec.Start == nil {
+			v = w.spec.initial(t, i)
 		} else if len(v) != model.Elements(t.Shape) {
-			return 0, fmt.Errorf("pretraining: the base to start from has %d values of %s, want %d", len(v), t.Name, model.Elements(t.Shape))
+			return fmt.Errorf("pretraining: the base to start from has %d values of %s, want %d", len(v), t.Name, model.Elements(t.Shape))
 		}
-		r.start = append(r.start, model.Tensor{Name: t.Name, Shape: t.Shape, Data: v})
+		w.start = append(w.start, model.Tensor{Name: t.Name, Shape: t.Shape, Data: v})
 		values[t.Name] = v
 	}
-	left, done, err := r.load()
-	if err != nil {
-		return 0, err
-	}
 	head := map[string][]float32{} // with what else does not start at zero
-	for _, t := range model.NewAdapter(r.layout, r.spec.Seed).Tensors() {
+	for _, t := range model.NewAdapter(w.layout, w.spec.Seed).Tensors() {
 		head[t.Name] = t.Data
 	}
-	for _, p := range r.prog.Params {
+	for _, p := range w.prog.Params {
 		if p.Role == nn.Input {
 			continue
 		}
-		to, v := r.frozen, values[p.Name]
+		to, v := w.frozen, values[p.Name]
 		if p.Role == nn.State {
-			if to, v = r.state, left[p.Name]; v == nil {
+			if to, v = w.state, left[p.Name]; v == nil {
 				v = head[p.Name]
 			}
 			if v == nil {
 				v = make([]float32, model.Elements(p.Shape))
 			}
 		}
-		if to[p.Name], err = r.prog.Buffer(p, v); err != nil {
-			return 0, err
-		}
-	}
-	return done, nil
-}
-
-func (r *writerPretraining) fingerprint() string {
-	s := r.spec
-	s.Backend, s.StatePath, s.Start = nil, "", nil // Source says which start
-	sum := sha256.Sum256(fmt.Appendf(nil, "starling T5 pretraining 1\n%+v\n", s))
-	return hex.EncodeToString(sum[:])
-}
-
-// load reads the state of an interrupted run; a state of other settings is left alone
-// and reported.
-func (r *writerPretraining) load() (map[string][]float32, int, error) {
-	if r.spec.StatePath == "" {
-		return nil, 0, nil
-	}
-	fail := func(err error) (map[string][]float32, int, error) {
-		return nil, 0, fmt.Errorf("pretraining: state of an interrupted run %s: %w; remove it to begin anew", r.spec.StatePath, err)
-	}
-	data, err := os.ReadFile(r.spec.StatePath)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nil
-	}
-	if err != nil {
-		return fail(err)
-	}
-	st, err := model.ParseSafeTensors(data)
-	if err != nil {
-		return fail(err)
-	}
-	if st.Metadata["fingerprint"] != r.fingerprint() {
-		return fail(errors.New("it is of other settings"))
-	}
-	done, err := strconv.Atoi(st.Metadata["steps"])
-	if err != nil || done < 1 || done > r.spec.Steps {
-		return fail(fmt.Errorf("steps is %q, want 1..%d", st.Metadata["steps"], r.spec.Steps))
-	}
-	values := map[string][]float32{}
-	for _, p := range r.prog.Params {
-		if p.Role != nn.State {
-			continue
-		}
-		t, err := st.Tensor(p.Name)
-		if err == nil && len(t.Data) != model.Elements(p.Shape) {
-			err = fmt.Errorf("tensor %q has %d values, want %d", p.Name, len(t.Data), model.Elements(p.Shape))
-		}
-		if err != nil {
-			return fail(err)
-		}
-		values[p.Name] = t.Data
-	}
-	return values, done, nil
-}
-
-// save writes the state after a number of steps if it is time to, or at once.
-func (r *writerPretraining) save(steps int, now bool) error {
-	if r.spec.StatePath == "" || !now && time.Since(r.last) < savePeriod {
-		return nil
-	}
-	r.last = time.Now()
-	st := &model.SafeTensors{Metadata: map[string]string{"fingerprint": r.fingerprint(), "steps": strconv.Itoa(steps)}}
-	for _, p := range r.prog.Params {
-		if p.Role != nn.State {
-			continue
-		}
-		v, err := nn.Floats(r.state[p.Name], model.Elements(p.Shape))
-		if err == nil {
-			err = st.Add(p.Name, "F32", p.Shape, v)
-		}
-		if err != nil {
+		if to[p.Name], err = w.prog.Buffer(p, v); err != nil {
 			return err
 		}
-	}
-	data, err := st.Encode()
-	if err != nil {
-		return err
-	}
-	if err := model.WriteFiles(filepath.Dir(r.spec.StatePath), map[string][]byte{filepath.Base(r.spec.StatePath): data}); err != nil {
-		return fmt.Errorf("pretraining: state: %w", err)
 	}
 	return nil
 }
 
+// value is a tensor of the state.
+func (w *writer) value(t model.TensorSpec) ([]float32, error) {
+	return nn.Floats(w.state[t.Name], model.Elements(t.Shape))
+}
+
 // finish adds the differences to the start.
-func (r *writerPretraining) finish() ([]model.Tensor, error) {
-	for _, t := range r.start {
-		if r.spec.Config.Frozen(t.Name) {
+func (w *writer) finish() ([]model.Tensor, error) {
+	for _, t := range w.start {
+		if w.spec.Config.Frozen(t.Name) {
 			continue
 		}
-		v, err := nn.Floats(r.state[t.Name+model.DeltaSuffix], len(t.Data))
+		v, err := nn.Floats(w.state[t.Name+model.DeltaSuffix], len(t.Data))
 		if err != nil {
 			return nil, err
 		}
@@ -333,5 +235,5 @@ func (r *writerPretraining) finish() ([]model.Tensor, error) {
 			t.Data[i] += d
 		}
 	}
-	return r.start, nil
+	return w.start, nil
 }

@@ -18,7 +18,7 @@ func tinyWriterSpec() WriterSpec {
 	c := model.Config{ModelType: "t5", VocabSize: 20, HiddenSize: 16, NumHiddenLayers: 1, NumAttentionHeads: 2, IntermediateSize: 32,
 		LayerNormEps: 1e-6, HiddenAct: "relu", T5: model.T5{DecoderLayers: 1, KeySize: 8, Buckets: 8, MaxDistance: 16, Scaled: true, End: 1, Boxes: 11, LinearBoxes: true,
 			Patched: model.Patched{ViT: model.ViT{ImageSize: model.Square(6), PatchSize: model.Square(2), Channels: 1, Std: [3]float64{1, 1, 1}}}}}
-	return WriterSpec{Config: c, Batch: 8, Sequence: 6, Answer: 3, Steps: 60, LearningRate: 0.01, Seed: 3, Source: "a test"}
+	return WriterSpec{Spec: Spec{Config: c, Batch: 8, Sequence: 6, Steps: 60, LearningRate: 0.01, Seed: 3}, Answer: 3, Source: "a test"}
 }
 
 // echo asks for the first token.
@@ -89,7 +89,7 @@ func TestT5PretrainingLearnsAndGoesOn(t *testing.T) {
 func TestDecoderPretrainingLearns(t *testing.T) {
 	c := model.Llama(20, 16, 1, 2, 8)
 	c.Decoder.Ends = model.Ends{1, 1, 1, 1}
-	s := WriterSpec{Config: c, Batch: 8, Sequence: 6, Steps: 60, LearningRate: 0.01, Seed: 3}
+	s := WriterSpec{Spec: Spec{Config: c, Batch: 8, Sequence: 6, Steps: 60, LearningRate: 0.01, Seed: 3}}
 	count := func(_ int, rng *rand.Rand, _ float64, b task.Batch) error {
 		for row := range 8 {
 			id := int32(rng.IntN(20))

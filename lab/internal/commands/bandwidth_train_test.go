@@ -18,3 +18,5 @@ func TestBandwidthTrains(t *testing.T) {
 		}
 	}
 }
+
+)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,14 +17,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/dataset/calls"
 	"github.com/starling-fl/starling/internal/command"
 	"github.com/starling-fl/starling/internal/engine/plugins"
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/usage"
-	"github.com/starling-fl/starling/lab/federation"
 	"github.com/starling-fl/starling/lab/pretraining"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/tokenizer/unigram"
 )
 
 // generatedLines and generatedSeed define the corpus of --generated, and so
@@ -48,24 +50,32 @@ type pretrainReport struct {
 // pretrainState is the file in --out that an interrupted run leaves.
 const pretrainState = "pretraining.safetensors"
 
+// architecture is a kind of base, and how one is made.
+type architecture interface {
+	// common is what all of them are told; until flags say otherwise, this one's defaults.
+	common() *pretraining.Spec
+	// resize takes the sizes that flags give; the others stay as this one's defaults.
+	resize(given func(flag string) bool, to sizes) error
+	// train makes a base.
+	train(ctx context.Context, format model.Format, progress pretraining.Progress) (*model.Base, error)
+	// generator names what --generated trains it on; "": nothing is generated for it.
+	generator() string
+}
+
+// sizes are flags that each architecture takes in its own way.
+type sizes struct{ hidden, layers, heads, vocab int }
+
 func newPretrainCmd(a *command.App) *cobra.Command {
 	var (
-		corpus    []string
-		generated bool
-		packed    bool
-		out       string
-		format    string
-		hidden    = 64
-		layers    = 2
-		heads     = 0
-		vocab     = 4096
-		seq       = 64
-		choice    = plugins.Flags()
-		kind      string
-		documents = defaultDocuments()
-		ofCalls   = defaultCalls()
-		heard     = defaultHeard()
-		spec      = pretraining.DefaultEncoder(model.BERT(vocab, hidden, layers, heads, seq))
+		generated, packed bool
+		out, format, kind string
+		to                = sizes{hidden: 64, layers: 2, vocab: 4096}
+		choice            = plugins.Flags()
+		encoder           = &encoderBase{EncoderSpec: pretraining.DefaultEncoder(model.BERT(to.vocab, to.hidden, to.layers, to.heads, 64))}
+		documents         = defaultDocuments()
+		heard             = defaultHeard()
+		of                = map[string]architecture{"bert": encoder, "t5": documents, "llama": defaultCalls(), "hubert": heard}
+		flags             = encoder.Spec // what flags say
 	)
 	cmd := &cobra.Command{
 		Use:   "pretrain --corpus FILE... --out DIR",
@@ -94,18 +104,19 @@ it hears another pace, noise, place and filter whenever it comes. The head that 
 is thrown away.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			chosen := of[kind]
 			switch {
 			case out == "":
 				return usage.Errorf("--out is missing: the folder to write")
-			case kind != "bert" && kind != "t5" && kind != "llama" && kind != "hubert":
+			case chosen == nil:
 				return usage.Errorf("--architecture is %.40q, want bert, t5, llama or hubert", kind)
-			case kind == "hubert" && (generated || len(corpus) > 0):
+			case kind == "hubert" && (generated || len(encoder.corpus) > 0):
 				return usage.Errorf("--architecture hubert is trained on recordings: give --recordings DIR alone")
 			case heard.from != "" && kind != "hubert":
 				return usage.Errorf("--from is for --architecture hubert")
 			case (kind == "hubert") != (heard.path != ""):
 				return usage.Errorf("--recordings DIR is what --architecture hubert is trained on: give both")
-			case kind != "hubert" && generated == (len(corpus) > 0):
+			case kind != "hubert" && generated == (len(encoder.corpus) > 0):
 				return usage.Errorf("give either --corpus FILE... or --generated")
 			case kind == "t5" && !generated:
 				return usage.Errorf("--architecture t5 is trained on generated documents: give --generated")
@@ -114,58 +125,27 @@ is thrown away.`,
 			case kind == "llama" && !generated:
 				return usage.Errorf("--architecture llama is trained on generated commands: give --generated")
 			}
-			text, fileErr := corpusText(corpus)
-			if generated {
-				text = pretraining.PublicCorpus(generatedSeed, generatedLines)
+			spec, given := chosen.common(), cmd.Flags().Changed
+			for name, set := range map[string]func(){
+				"seq": func() { spec.Sequence = flags.Sequence }, "batch": func() { spec.Batch = flags.Batch },
+				"steps": func() { spec.Steps = flags.Steps }, "lr": func() { spec.LearningRate = flags.LearningRate }, "seed": func() { spec.Seed = flags.Seed },
+			} {
+				if given(name) {
+					set()
+				}
 			}
-			spec.Config = model.BERT(vocab, hidden, layers, heads, seq)
-			spec.Sequence = seq
-			if err := spec.Config.Validate(); err != nil {
+			if err := chosen.resize(given, to); err != nil {
 				return usage.Wrap(err)
 			}
 			e, err := choice.Open()
 			if err != nil {
 				return err
 			}
-			spec.Backend, spec.Engine = e.Backend, e.Name
-			spec.StatePath = filepath.Join(out, pretrainState)
+			encoder.Engine = e.Name
+			spec.Backend, spec.StatePath = e.Backend, filepath.Join(out, pretrainState)
 			r := pretrainReport{Out: out, Engine: e.Name, Steps: spec.Steps}
 			began := time.Now()
-			var base *model.Base
-			switch kind {
-			case "t5":
-				if err := documents.take(cmd.Flags(), spec, hidden, layers, heads, vocab, seq); err != nil {
-					return usage.Wrap(err)
-				}
-				if documents.tables {
-					documents.Source = federation.GeneratedVersion
-				}
-				documents.format, documents.Backend, documents.StatePath = model.Format(format), e.Backend, spec.StatePath
-				r.Steps = documents.Steps
-				base, err = makeDocumentBase(cmd.Context(), documents, trainProgress(a.Stderr, documents.Steps, &r))
-			case "llama":
-				if err := ofCalls.take(cmd.Flags(), spec, hidden, layers, heads, vocab, seq); err != nil {
-					return usage.Wrap(err)
-				}
-				ofCalls.format, ofCalls.Backend, ofCalls.StatePath = model.Format(format), e.Backend, spec.StatePath
-				r.Steps = ofCalls.Steps
-				base, err = makeCallsBase(cmd.Context(), ofCalls, trainProgress(a.Stderr, ofCalls.Steps, &r))
-			case "hubert":
-				if err := heard.take(cmd.Flags(), spec, hidden, layers, heads, vocab, seq); err != nil {
-					return usage.Wrap(err)
-				}
-				heard.format, heard.Backend, heard.StatePath = model.Format(format), e.Backend, spec.StatePath
-				r.Steps = heard.Steps
-				base, err = makeHeardBase(cmd.Context(), heard, trainProgress(a.Stderr, heard.Steps, &r))
-			default:
-				base, err = pretraining.MakeBase(cmd.Context(), spec, text, model.Format(format), trainProgress(a.Stderr, spec.Steps, &r))
-			}
-			switch {
-			case *fileErr != nil:
-				err = *fileErr
-			case err != nil && !errors.Is(err, context.Canceled) && len(corpus) > 0:
-				err = fmt.Errorf("%s: %w", strings.Join(corpus, ", "), err)
-			}
+			base, err := chosen.train(cmd.Context(), model.Format(format), trainProgress(a.Stderr, spec.Steps, &r))
 			if errors.Is(err, context.Canceled) {
 				return fmt.Errorf("interrupted; the same command goes on from %s", spec.StatePath)
 			}
@@ -195,7 +175,7 @@ is thrown away.`,
 			}
 			r.SHA256, r.Seconds = hex.EncodeToString(sum[:]), time.Since(began).Seconds()
 			if generated {
-				r.Generator = map[string]string{"bert": dataset.GeneratorVersion, "t5": documents.Source, "llama": calls.Version}[kind]
+				r.Generator = chosen.generator()
 				if err := os.WriteFile(filepath.Join(out, "GENERATOR"), []byte(r.Generator+"\n"), 0o644); err != nil {
 					return err
 				}
@@ -209,7 +189,7 @@ is thrown away.`,
 	}
 	f := cmd.Flags()
 	choice.Add(f)
-	f.StringArrayVar(&corpus, "corpus", nil, "text file, one document a line (repeatable)")
+	f.StringArrayVar(&encoder.corpus, "corpus", nil, "text file, one document a line (repeatable)")
 	f.BoolVar(&generated, "generated", false, "train on generated public text instead of a corpus")
 	f.StringVar(&kind, "architecture", "bert", "bert: an encoder; t5: an encoder with a decoder, for documents and answers; llama: a decoder; hubert: an encoder of recordings")
 	f.StringVar(&heard.path, "recordings", "", "with --architecture hubert: a folder of recordings, a folder for each label")
@@ -221,16 +201,74 @@ is thrown away.`,
 	f.StringVar(&out, "out", "", "folder to write")
 	f.StringVar(&format, "format", string(model.NF4), "how matrices are stored: nf4, bf16 or f32")
 	f.BoolVar(&packed, "packed", false, "with --format nf4: write the 4-bit codes themselves, an eighth of the size, which no other program reads")
-	f.IntVar(&hidden, "hidden", hidden, "width")
-	f.IntVar(&layers, "layers", layers, "layers")
-	f.IntVar(&heads, "heads", heads, "attention heads (0: one for 32 columns)")
-	f.IntVar(&vocab, "vocab", vocab, "vocabulary size")
-	f.IntVar(&seq, "seq", seq, "tokens of a row, and the positions of the base")
-	f.IntVar(&spec.Batch, "batch", spec.Batch, "rows of a step")
-	f.IntVar(&spec.Steps, "steps", spec.Steps, "training steps")
-	f.Float64Var(&spec.LearningRate, "lr", spec.LearningRate, "peak learning rate")
-	f.Uint64Var(&spec.Seed, "seed", spec.Seed, "seed of initialisation, order and masks")
+	f.IntVar(&to.hidden, "hidden", to.hidden, "width")
+	f.IntVar(&to.layers, "layers", to.layers, "layers")
+	f.IntVar(&to.heads, "heads", to.heads, "attention heads (0: one for 32 columns)")
+	f.IntVar(&to.vocab, "vocab", to.vocab, "vocabulary size")
+	f.IntVar(&flags.Sequence, "seq", flags.Sequence, "tokens of a row, and the positions of the base")
+	f.IntVar(&flags.Batch, "batch", flags.Batch, "rows of a step")
+	f.IntVar(&flags.Steps, "steps", flags.Steps, "training steps")
+	f.Float64Var(&flags.LearningRate, "lr", flags.LearningRate, "peak learning rate")
+	f.Uint64Var(&flags.Seed, "seed", flags.Seed, "seed of initialisation, order and masks")
 	return cmd
+}
+
+// encoderBase is a BERT, trained on text: a corpus, or what is generated.
+type encoderBase struct {
+	pretraining.EncoderSpec
+	corpus []string
+}
+
+func (s *encoderBase) common() *pretraining.Spec { return &s.Spec }
+func (*encoderBase) generator() string           { return dataset.GeneratorVersion }
+
+func (s *encoderBase) resize(_ func(string) bool, to sizes) error {
+	s.Config = model.BERT(to.vocab, to.hidden, to.layers, to.heads, s.Sequence)
+	return s.Config.Validate()
+}
+
+func (s *encoderBase) train(ctx context.Context, format model.Format, progress pretraining.Progress) (*model.Base, error) {
+	if len(s.corpus) == 0 {
+		return pretraining.MakeBase(ctx, s.EncoderSpec, pretraining.PublicCorpus(generatedSeed, generatedLines), format, progress)
+	}
+	text, unread := corpusText(s.corpus)
+	base, err := pretraining.MakeBase(ctx, s.EncoderSpec, text, format, progress)
+	switch {
+	case *unread != nil:
+		return nil, *unread
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", strings.Join(s.corpus, ", "), err)
+	}
+	return base, nil
+}
+
+// drawn fills batches from an endless sequence, an item a row. A run that goes on skips those that
+// it has read. end ends the sequence.
+func drawn[T any](items iter.Seq[T], batch int, encode func(rng *rand.Rand, done float64, item T, b task.Batch, row int) error) (draw pretraining.Draw, end func()) {
+	next, end := iter.Pull(items)
+	read := 0
+	return func(step int, rng *rand.Rand, done float64, b task.Batch) error {
+		for ; read < step*batch; read++ {
+			next()
+		}
+		for row := range batch {
+			item, _ := next() // there is no end of them
+			read++
+			if err := encode(rng, done, item, b, row); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, end
+}
+
+// vocabulary trains a tokenizer on a text.
+func vocabulary(text iter.Seq[string], size int, special []string) (js []byte, tok tokenizer.Tokenizer, err error) {
+	if js, err = unigram.Train(text, size, special); err != nil {
+		return nil, nil, err
+	}
+	tok, err = tokenizer.Parse(js)
+	return js, tok, err
 }
 
 // trainProgress prints a line every couple of seconds and fills the report's

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/spf13/pflag"
-
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/fleetdata"
@@ -17,50 +15,49 @@ import (
 	"github.com/starling-fl/starling/task"
 )
 
-// heardSpec is pretraining of a small encoder of recordings.
-type heardSpec struct {
+// heardBase is a small encoder of recordings.
+type heardBase struct {
 	pretraining.WriterSpec
-	path   string // of the recordings
-	from   string // of a base that is trained further; "": none
-	format model.Format
+	path string // of the recordings
+	from string // of a base that is trained further; "": none
 }
 
 // defaultHeard hears forty frames a second, of words. Norms of each frame and before each layer, and a
 // mean over what is heard alone, learn in a tenth of the steps.
-func defaultHeard() heardSpec {
+func defaultHeard() *heardBase {
 	c := model.NewHubert(64, 64, 2)
 	s := &c.Speech
 	s.Width, s.Kernel, s.Stride = model.Convolutions{64, 64, 64}, model.Convolutions{64, 8, 4}, model.Convolutions{20, 5, 2}
 	s.Norm, s.NormFirst, s.Masked = "layer", true, true
 	s.Rate, s.Positions, s.Groups, s.Projector = 8000, 16, 4, 64
-	return heardSpec{WriterSpec: pretraining.WriterSpec{Config: c, Batch: 32, Sequence: 40, Steps: 3000, LearningRate: 2e-3, Seed: 1}, format: model.NF4}
+	return &heardBase{WriterSpec: pretraining.WriterSpec{Spec: pretraining.Spec{Config: c, Batch: 32, Sequence: 40, Steps: 3000, LearningRate: 2e-3, Seed: 1}}}
 }
 
-// take sets what the flags of all architectures have been given; the others stay as this
-// one's defaults.
-func (s *heardSpec) take(f *pflag.FlagSet, given pretraining.EncoderSpec, hidden, layers, heads, vocab, seq int) error {
-	if f.Changed("hidden") {
-		s.Config.HiddenSize, s.Config.IntermediateSize = hidden, 4*hidden
-		s.Config.NumAttentionHeads = max(1, hidden/32)
+func (s *heardBase) common() *pretraining.Spec { return &s.Spec }
+func (*heardBase) generator() string           { return "" }
+
+func (s *heardBase) resize(given func(string) bool, to sizes) error {
+	if given("hidden") {
+		s.Config.HiddenSize, s.Config.IntermediateSize = to.hidden, 4*to.hidden
+		s.Config.NumAttentionHeads = max(1, to.hidden/32)
 	}
-	if f.Changed("layers") {
-		s.Config.NumHiddenLayers = layers
+	if given("layers") {
+		s.Config.NumHiddenLayers = to.layers
 	}
-	if f.Changed("heads") {
-		s.Config.NumAttentionHeads = heads
+	if given("heads") {
+		s.Config.NumAttentionHeads = to.heads
 	}
-	if f.Changed("vocab") {
+	if given("vocab") {
 		return fmt.Errorf("--vocab is of text, and --architecture hubert hears recordings")
 	}
-	if s.from != "" && (f.Changed("hidden") || f.Changed("layers") || f.Changed("heads")) {
+	if s.from != "" && (given("hidden") || given("layers") || given("heads")) {
 		return fmt.Errorf("--from gives the base's sizes: leave --hidden, --layers and --heads out")
 	}
-	takeGiven(f, &s.WriterSpec, &vocab, given, vocab, seq)
 	return s.Config.Validate()
 }
 
-// makeHeardBase trains an encoder of recordings on what a folder of them is labelled.
-func makeHeardBase(ctx context.Context, s heardSpec, progress pretraining.Progress) (*model.Base, error) {
+// train makes an encoder of recordings on what a folder of them is labelled.
+func (s *heardBase) train(ctx context.Context, format model.Format, progress pretraining.Progress) (*model.Base, error) {
 	set, err := dataset.Columns{}.Load(s.path)
 	if err != nil {
 		return nil, err
@@ -122,9 +119,5 @@ func makeHeardBase(ctx context.Context, s heardSpec, progress pretraining.Progre
 		}
 		return nil
 	}
-	tensors, err := pretraining.Writer(ctx, s.WriterSpec, draw, progress)
-	if err != nil {
-		return nil, err
-	}
-	return model.NewBase(s.Config, tensors, nil, s.format)
+	return pretraining.MakeWriter(ctx, s.WriterSpec, nil, format, draw, progress)
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
-
 	"github.com/starling-fl/starling/audio"
 	"github.com/starling-fl/starling/internal/engine"
 	"github.com/starling-fl/starling/internal/tiny"
@@ -44,12 +42,12 @@ func tones(t *testing.T) string {
 }
 
 // smallHeard is a base that hears tones in milliseconds.
-func smallHeard(dir string) heardSpec {
+func smallHeard(dir string) *heardBase {
 	s := defaultHeard()
 	c := &s.Config
 	c.HiddenSize, c.IntermediateSize, c.NumHiddenLayers, c.NumAttentionHeads = 16, 32, 1, 2
 	c.Speech.Width, c.Speech.Groups, c.Speech.Positions, c.Speech.Projector = model.Convolutions{8, 8, 8}, 2, 4, 8
-	s.Sequence, s.Batch, s.Steps, s.LearningRate, s.path, s.format, s.Seed = 6, 8, 120, 1e-2, dir, model.F32, 1
+	s.Sequence, s.Batch, s.Steps, s.LearningRate, s.path, s.Seed = 6, 8, 120, 1e-2, dir, 1
 	s.Backend = engine.New().Backend
 	return s
 }
@@ -72,16 +70,16 @@ func TestARecordingsBaseIsTrainedFurther(t *testing.T) {
 	}
 	first := smallHeard(dir)
 	first.Steps = 60
-	a, err := makeHeardBase(t.Context(), first, nil)
+	a, err := first.train(t.Context(), model.F32, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	further := func(rate float64) *model.Base {
 		t.Helper()
 		s := defaultHeard() // of which the base's shape takes the place
-		s.from, s.path, s.format, s.Backend = write(a), dir, model.F32, first.Backend
+		s.from, s.path, s.Backend = write(a), dir, first.Backend
 		s.Sequence, s.Batch, s.Steps, s.LearningRate = 6, 8, 5, rate
-		b, err := makeHeardBase(t.Context(), s, nil)
+		b, err := s.train(t.Context(), model.F32, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,15 +101,11 @@ func TestARecordingsBaseIsTrainedFurther(t *testing.T) {
 	}
 	deaf := smallHeard(dir)
 	deaf.from = write(tiny.Base(t, 16, 1, 8))
-	if _, err := makeHeardBase(t.Context(), deaf, nil); err == nil || !strings.Contains(err.Error(), "hears nothing") {
+	if _, err := deaf.train(t.Context(), model.F32, nil); err == nil || !strings.Contains(err.Error(), "hears nothing") {
 		t.Errorf("a base of text: %v", err)
 	}
-	f := pflag.NewFlagSet("pretrain", pflag.ContinueOnError)
-	f.Int("hidden", 64, "")
-	if err := f.Parse([]string{"--hidden", "32"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := deaf.take(f, pretraining.EncoderSpec{}, 32, 1, 2, 0, 6); err == nil || !strings.Contains(err.Error(), "--from") {
+	hidden := func(flag string) bool { return flag == "hidden" }
+	if err := deaf.resize(hidden, sizes{hidden: 32}); err == nil || !strings.Contains(err.Error(), "--from") {
 		t.Errorf("another size than the base's: %v", err)
 	}
 }
@@ -124,7 +118,7 @@ func TestARecordingsBaseLearns(t *testing.T) {
 		s := smallHeard(dir)
 		s.Seed = seed
 		var first, last float64
-		b, err := makeHeardBase(t.Context(), s, pretraining.Progress(func(step int, loss float32) {
+		b, err := s.train(t.Context(), model.F32, pretraining.Progress(func(step int, loss float32) {
 			if step <= 5 {
 				first += float64(loss) / 5
 			}
@@ -156,7 +150,7 @@ func TestARecordingsBaseLearns(t *testing.T) {
 	if len(a.Tensors) != len(a.Config.BaseTensors()) {
 		t.Errorf("%d tensors, want the base's %d and no head", len(a.Tensors), len(a.Config.BaseTensors()))
 	}
-	if _, err := makeHeardBase(t.Context(), heardSpec{path: t.TempDir()}, nil); err == nil {
+	if _, err := (&heardBase{path: t.TempDir()}).train(t.Context(), model.F32, nil); err == nil {
 		t.Error("an empty folder")
 	}
 }
