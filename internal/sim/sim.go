@@ -205,7 +205,7 @@ func (f *fleet) connect(c *edge.Config, m *meter, s *script) error {
 		if err := s.mayDial(); err != nil {
 			return nil, err
 		}
-		under, err := edge.DialSocket(ctx, token, m.socket.dialer())
+		under, err := edge.DialSocket(ctx, token, m.socket.Dialer())
 		if err != nil {
 			return nil, err
 		}

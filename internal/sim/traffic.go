@@ -57,8 +57,8 @@ func (b *Breakdown) add(o Breakdown) {
 
 // meter counts one device's bytes.
 type meter struct {
-	socket count // of WebSocket connections
-	blobs  count // of connections for blobs
+	socket Count // of WebSocket connections
+	blobs  Count // of connections for blobs
 
 	mu       sync.Mutex
 	parts    Breakdown           // by mu
@@ -70,8 +70,8 @@ type meter struct {
 	kinds    map[string]blobKind // by mu: what a blob is, by path
 }
 
-// count is what connections carried. Its fields are atomic.
-type count struct{ up, down atomic.Int64 }
+// Count is what connections carried, in bytes: all that the socket sees.
+type Count struct{ Up, Down atomic.Int64 }
 
 type blobKind uint8
 
@@ -82,8 +82,8 @@ const (
 	blobJob // what the job is, asked for before enrolling
 )
 
-// dialer opens connections that count into c.
-func (c *count) dialer() edge.NetDialer {
+// Dialer opens connections that count into c.
+func (c *Count) Dialer() edge.NetDialer {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
 		if err != nil {
@@ -95,18 +95,18 @@ func (c *count) dialer() edge.NetDialer {
 
 type countedConn struct {
 	net.Conn
-	count *count
+	count *Count
 }
 
 func (c *countedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	c.count.down.Add(int64(n))
+	c.count.Down.Add(int64(n))
 	return n, err
 }
 
 func (c *countedConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
-	c.count.up.Add(int64(n))
+	c.count.Up.Add(int64(n))
 	return n, err
 }
 
@@ -153,7 +153,7 @@ func blobPath(b wire.Blob) string { return wire.Token{}.BlobURL(b.SHA256) }
 // blobClient fetches blobs over counted connections and notes what each was
 // for. A device fetches one blob at a time.
 func (m *meter) blobClient(token string) (*http.Client, error) {
-	client, err := edge.NewHTTPClient(token, m.blobs.dialer())
+	client, err := edge.NewHTTPClient(token, m.blobs.Dialer())
 	if err != nil {
 		return nil, err
 	}
@@ -174,14 +174,14 @@ func (t *meteredTransport) CloseIdleConnections() {
 }
 
 func (t *meteredTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	up, down := t.meter.blobs.up.Load(), t.meter.blobs.down.Load()
+	up, down := t.meter.blobs.Up.Load(), t.meter.blobs.Down.Load()
 	resp, err := t.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
 	path := r.URL.Path
 	resp.Body = &meteredBody{ReadCloser: resp.Body, end: func() {
-		t.meter.fetched(path, t.meter.blobs.up.Load()-up, t.meter.blobs.down.Load()-down)
+		t.meter.fetched(path, t.meter.blobs.Up.Load()-up, t.meter.blobs.Down.Load()-down)
 	}}
 	return resp, nil
 }
@@ -226,13 +226,13 @@ func (m *meter) addTo(t *Traffic) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	parts := m.parts
-	parts.WebSocket = m.socket.up.Load() + m.socket.down.Load() - m.frames
+	parts.WebSocket = m.socket.Up.Load() + m.socket.Down.Load() - m.frames
 	// What blob connections carried beyond any finished request, such as one
 	// that was cut, is the slices': it came in a round.
-	parts.Slices += m.blobs.up.Load() + m.blobs.down.Load() - parts.Base - parts.Programs - parts.Slices - m.job
+	parts.Slices += m.blobs.Up.Load() + m.blobs.Down.Load() - parts.Base - parts.Programs - parts.Slices - m.job
 	t.Breakdown.add(parts)
-	t.Up += m.socket.up.Load() + m.blobs.up.Load()
-	t.Down += m.socket.down.Load() + m.blobs.down.Load()
+	t.Up += m.socket.Up.Load() + m.blobs.Up.Load()
+	t.Down += m.socket.Down.Load() + m.blobs.Down.Load()
 	t.DeviceRounds += len(m.rounds)
 	t.OnceUp += m.onceUp
 	t.OnceDown += m.onceDown

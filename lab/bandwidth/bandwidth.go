@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starling-fl/starling/internal/l2"
 	"github.com/starling-fl/starling/quant"
 )
 
@@ -113,6 +114,11 @@ func (c Config) Measure(ctx context.Context, s *Subject, scheme Scheme, codec st
 	}
 	if len(s.updates) != c.Cohort {
 		return Row{}, &SettingError{"cohort", errors.New("the subject has another number of updates")}
+	}
+	for k, u := range s.updates {
+		if n := l2.Norm(u); n-n != 0 {
+			return Row{}, fmt.Errorf("bandwidth: the update of device %d has a norm of %v", k, n)
+		}
 	}
 	set := &setting{Config: c, Scheme: scheme.Name, Masked: scheme.Masked, Codec: codec}
 	measure := measureMasked

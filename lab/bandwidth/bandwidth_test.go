@@ -10,7 +10,7 @@ import (
 // TestStandIn checks that a model is found for every number of values asked
 // for, with exactly that many.
 func TestStandIn(t *testing.T) {
-	for _, params := range []int{100, 999, 1000, 9001, 65_536, 135_176, 1_000_003, DocVQAParams} {
+	for _, params := range []int{100, 999, 1000, 9001, 65_536, 135_176, 1_000_003, 3_419_136} {
 		h, n, b, c := standInShape(params)
 		if 4*n*h*b+(h+1)*c != params || b > h || c < 2 || c > 4000 {
 			t.Errorf("%d values: width %d, layers %d, rank %d, classes %d", params, h, n, b, c)
@@ -26,8 +26,8 @@ func TestStandIn(t *testing.T) {
 	}
 }
 
-func TestDyLoRASizes(t *testing.T) {
-	sizes, err := DyLoRASizes(nil)
+func TestAdapterSizes(t *testing.T) {
+	sizes, err := AdapterSizes(nil)
 	if err != nil || sizes[len(sizes)-1] != (Size{16, 135_176}) {
 		t.Errorf("sizes %v, %v", sizes, err)
 	}

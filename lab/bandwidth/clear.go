@@ -4,18 +4,17 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/coder/websocket"
 
+	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
@@ -25,7 +24,8 @@ import (
 // sends an update in the clear. These rows show what masking costs, over the
 // same transport: plan, acknowledgement and outcome as the service sends them,
 // the adapter by HTTP, and the vector in chunks of at most 1 MiB behind a head
-// of 25 bytes. There is no joining and no key exchange.
+// of 25 bytes. There is no joining and no key exchange, and so devices come one
+// after another.
 
 // clearHead is kind, round, total and offset.
 const clearHead = 1 + 3*8
@@ -35,20 +35,14 @@ type clearJob struct {
 	set     *setting
 	subject *Subject
 	rounds  []*wire.Assignment
-	fetch   string // path of the adapter's values, from the second round on
-	values  []byte // what is there
-
-	mu    sync.Mutex
-	up    float64   // by mu: all devices, all rounds
-	down  float64   // by mu
-	parts Parts     // by mu: the same
-	mean  []float64 // by mu: of the last round
-	err   error     // by mu: the first
+	fetch   string    // path of the adapter's values, from the second round on
+	values  []byte    // what is there
+	got     []float32 // the mean of the last round, as it arrives
 }
 
 // measureClear plays the rounds of a setting without masks.
 func measureClear(ctx context.Context, set *setting, s *Subject) (m measurement, err error) {
-	c := &clearJob{set: set, subject: s, mean: make([]float64, s.Params())}
+	c := &clearJob{set: set, subject: s, got: make([]float32, s.Params())}
 	if err := c.plan(); err != nil {
 		return m, err
 	}
@@ -64,44 +58,23 @@ func measureClear(ctx context.Context, set *setting, s *Subject) (m measurement,
 		return m, err
 	}
 	srv := &http.Server{Handler: mux}
-	ended := make(chan error, 1)
-	go func() { ended <- srv.Serve(ln) }()
-	defer func() {
-		srv.Close()
-		if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
-			err = errors.Join(err, served)
-		}
-	}()
-
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, 8) // devices at a time
+	go func() { _ = srv.Serve(ln) }() // its end is Close
+	defer srv.Close()
+	var session, blobs sim.Count
 	for _, u := range s.updates {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			c.note(c.device(ctx, "http://"+ln.Addr().String(), u))
-		})
+		if err := c.device(ctx, "http://"+ln.Addr().String(), u, &session, &blobs, &m.Parts); err != nil {
+			return m, fmt.Errorf("bandwidth: %s without mask: %w", set.Scheme, err)
+		}
 	}
-	wg.Wait()
-	if c.err != nil {
-		return m, fmt.Errorf("bandwidth: %s without mask: %w", set.Scheme, c.err)
-	}
+	p := &m.Parts
+	p.Slices = float64(blobs.Up.Load() + blobs.Down.Load())
+	p.WebSocket = float64(session.Up.Load()+session.Down.Load()) - p.Assignment - p.Session - p.Framing - p.Vector
 	n := float64(set.Cohort * set.Rounds)
-	p := c.parts
-	m.Up, m.Down = c.up/n, c.down/n
-	m.Parts = Parts{Vector: p.Vector / n, Slices: p.Slices / n, Assignment: p.Assignment / n, Session: p.Session / n,
-		Framing: p.Framing / n, WebSocket: p.WebSocket / n}
+	m.Parts = p.over(n)
+	m.Up, m.Down = float64(session.Up.Load()+blobs.Up.Load())/n, float64(session.Down.Load()+blobs.Down.Load())/n
 	m.Padded = s.Params()
-	got := make([]float32, len(c.mean))
-	for i, v := range c.mean {
-		got[i] = float32(v)
-	}
 	sigma := set.NoiseMultiplier * set.Clip / float64(set.Cohort)
-	want, err := meanOf(s.updates, set.Clip)
-	if err != nil {
-		return m, err
-	}
-	m.fidelity = compare(got, want, sigma*sigma)
+	m.fidelity = compare(c.got, meanOf(s.updates, set.Clip), sigma*sigma)
 	f, err := quant.LookupFormat(set.Scheme)
 	if err != nil {
 		return m, err
@@ -111,25 +84,12 @@ func measureClear(ctx context.Context, set *setting, s *Subject) (m measurement,
 	return m, nil
 }
 
-// note keeps the first error.
-func (c *clearJob) note(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err == nil {
-		c.err = err
-	}
-}
-
 // plan makes the rounds' assignments: a seed first, then the adapter after one
 // round, as the difference to the seed's if that is smaller.
 func (c *clearJob) plan() error {
 	held := model.NewAdapter(c.subject.layout, 1).Slice(c.subject.rank)
-	target := append([]float32(nil), held...)
-	mean, err := meanOf(c.subject.updates, c.set.Clip)
-	if err != nil {
-		return err
-	}
-	for i, v := range mean {
+	target := slices.Clone(held)
+	for i, v := range meanOf(c.subject.updates, c.set.Clip) {
 		target[i] += float32(v)
 	}
 	full, decoded, err := quant.PackUpdate(target, nil, c.set.Downlink, c.set.Codec)
@@ -168,36 +128,30 @@ func (c *clearJob) plan() error {
 // silence is how long a device waits for an answer from the same machine.
 const silence = 2 * time.Minute
 
-// device takes part in all rounds with one update.
-func (c *clearJob) device(ctx context.Context, url string, update []float32) error {
-	var session, blobs socketBytes
-	dialer := &http.Client{Transport: &http.Transport{DialContext: session.dial}}
-	fetcher := &http.Client{Transport: &http.Transport{DialContext: blobs.dial, DisableCompression: true}}
+// device takes part in all rounds with one update, and adds to parts what its frames were for.
+func (c *clearJob) device(ctx context.Context, url string, update []float32, session, blobs *sim.Count, parts *Parts) error {
+	dialer := &http.Client{Transport: &http.Transport{DialContext: session.Dialer()}}
+	fetcher := &http.Client{Transport: &http.Transport{DialContext: blobs.Dialer(), DisableCompression: true}}
 	defer dialer.CloseIdleConnections()
 	defer fetcher.CloseIdleConnections()
 	ws, _, err := websocket.Dial(ctx, url+wire.Path, &websocket.DialOptions{HTTPClient: dialer, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
-		return fmt.Errorf("bandwidth: join: %w", err)
+		return fmt.Errorf("join: %w", err)
 	}
 	defer ws.CloseNow()
 	ws.SetReadLimit(wire.MaxFrame)
-	var p Parts
 	hear := func(book *float64) error {
-		ctx, cancel := context.WithTimeout(ctx, silence)
+		ctx, cancel := context.WithTimeoutCause(ctx, silence, fmt.Errorf("nothing came for %v", silence))
 		defer cancel()
 		_, frame, err := ws.Read(ctx)
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return fmt.Errorf("nothing came for %v", silence)
-		}
 		*book += float64(len(frame))
-		return err
-	}
-	clipped := slices.Clone(update)
-	if _, err := clip(clipped, c.set.Clip); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		return err
 	}
 	for round := range c.rounds {
-		if err := hear(&p.Assignment); err != nil {
+		if err := hear(&parts.Assignment); err != nil {
 			return err
 		}
 		if round > 0 {
@@ -211,36 +165,25 @@ func (c *clearJob) device(ctx context.Context, url string, update []float32) err
 				return err
 			}
 		}
-		msg, err := quant.Compress(nil, clipped, c.set.Scheme, c.set.Codec)
+		msg, err := quant.Compress(nil, clipped(update, c.set.Clip), c.set.Scheme, c.set.Codec)
 		if err != nil {
 			return err
 		}
 		for at := 0; at < len(msg); at += wire.MaxChunk {
-			data := msg[at:min(at+wire.MaxChunk, len(msg))]
-			frame := make([]byte, clearHead, clearHead+len(data))
-			binary.LittleEndian.PutUint64(frame[1:], uint64(round))
-			binary.LittleEndian.PutUint64(frame[9:], uint64(len(msg)))
-			binary.LittleEndian.PutUint64(frame[17:], uint64(at))
-			if err := ws.Write(ctx, websocket.MessageBinary, append(frame, data...)); err != nil {
+			head := make([]byte, clearHead)
+			binary.LittleEndian.PutUint64(head[1:], uint64(round))
+			binary.LittleEndian.PutUint64(head[9:], uint64(len(msg)))
+			binary.LittleEndian.PutUint64(head[17:], uint64(at))
+			if err := ws.Write(ctx, websocket.MessageBinary, append(head, msg[at:min(at+wire.MaxChunk, len(msg))]...)); err != nil {
 				return err
 			}
-			p.Framing += clearHead
+			parts.Framing += clearHead
 		}
-		p.Vector += float64(len(msg))
-		if err := hear(&p.Session); err != nil { // the outcome
+		parts.Vector += float64(len(msg))
+		if err := hear(&parts.Session); err != nil { // the outcome
 			return err
 		}
 	}
-	ws.CloseNow()
-	sent, received := float64(session.up.Load()), float64(session.down.Load())
-	p.Slices = float64(blobs.up.Load() + blobs.down.Load())
-	p.WebSocket = sent + received - p.Assignment - p.Session - p.Framing - p.Vector
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.up += sent + float64(blobs.up.Load())
-	c.down += received + float64(blobs.down.Load())
-	c.parts = Parts{Vector: c.parts.Vector + p.Vector, Slices: c.parts.Slices + p.Slices, Assignment: c.parts.Assignment + p.Assignment,
-		Session: c.parts.Session + p.Session, Framing: c.parts.Framing + p.Framing, WebSocket: c.parts.WebSocket + p.WebSocket}
 	return nil
 }
 
@@ -248,14 +191,13 @@ func (c *clearJob) device(ctx context.Context, url string, update []float32) err
 func (c *clearJob) serve(w http.ResponseWriter, r *http.Request) {
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
-		c.note(err)
-		return
+		return // it has answered
 	}
 	defer ws.CloseNow()
 	ws.SetReadLimit(wire.MaxFrame)
 	for round := range c.rounds {
 		if err := c.serveRound(r.Context(), ws, round); err != nil {
-			c.note(err)
+			ws.Close(websocket.StatusInternalError, fmt.Sprintf("%.120s", err)) // which the device's error says
 			return
 		}
 	}
@@ -290,11 +232,9 @@ func (c *clearJob) serveRound(ctx context.Context, ws *websocket.Conn, round int
 		return err
 	}
 	if round == len(c.rounds)-1 {
-		c.mu.Lock()
 		for i, v := range x {
-			c.mean[i] += float64(v) / float64(c.set.Cohort)
+			c.got[i] += v / float32(c.set.Cohort)
 		}
-		c.mu.Unlock()
 	}
 	return tell(&wire.Outcome{Round: uint64(round) + 1, Result: wire.OutcomeCommitted})
 }

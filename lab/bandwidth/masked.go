@@ -3,7 +3,6 @@ package bandwidth
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/contract"
+	"github.com/starling-fl/starling/internal/l2"
 	"github.com/starling-fl/starling/internal/sim"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/quant"
@@ -31,6 +31,12 @@ type Parts struct {
 	Session    float64 `json:"session"`    // joining (once), acknowledgements, outcomes
 	Framing    float64 `json:"framing"`    // message heads around vectors and keys
 	WebSocket  float64 `json:"websocket"`  // frame heads, masks, the HTTP upgrade
+}
+
+// over is each part divided by n.
+func (p Parts) over(n float64) Parts {
+	return Parts{Vector: p.Vector / n, Slices: p.Slices / n, Keys: p.Keys / n, Assignment: p.Assignment / n, Session: p.Session / n,
+		Framing: p.Framing / n, WebSocket: p.WebSocket / n}
 }
 
 // measurement is what one setting came to, bytes a device and round.
@@ -71,19 +77,26 @@ func compare(got []float32, want []float64, noise float64) fidelity {
 	return fidelity{RelativeMSE: diff / size, Cosine: dot / math.Sqrt(size*length), NoiseRatio: diff / (float64(len(want)) * noise)}
 }
 
+// clipped is an update at a norm of at most so much.
+func clipped(x []float32, norm float64) []float32 {
+	x = slices.Clone(x)
+	if before := l2.Norm(x); before > norm {
+		for i, v := range x {
+			x[i] = float32(float64(v) * norm / before)
+		}
+	}
+	return x
+}
+
 // meanOf returns the mean of updates clipped to norm.
-func meanOf(updates [][]float32, norm float64) ([]float64, error) {
+func meanOf(updates [][]float32, norm float64) []float64 {
 	mean := make([]float64, len(updates[0]))
 	for _, u := range updates {
-		clipped := slices.Clone(u)
-		if _, err := clip(clipped, norm); err != nil {
-			return nil, err
-		}
-		for i, v := range clipped {
+		for i, v := range clipped(u, norm) {
 			mean[i] += float64(v) / float64(len(updates))
 		}
 	}
-	return mean, nil
+	return mean
 }
 
 // The population whose noise is simulated: what is measured is bytes and the error
@@ -173,10 +186,8 @@ func measureMasked(ctx context.Context, set *setting, s *Subject) (measurement, 
 	b := r.Traffic.Breakdown
 	m.Up, m.Down = r.Traffic.PerDeviceRound.Up, r.Traffic.PerDeviceRound.Down
 	m.Base = float64(b.Base) / float64(set.Cohort)
-	m.Parts = Parts{
-		Vector: float64(b.Vector) / n, Slices: float64(b.Slices) / n, Keys: float64(b.Keys) / n, Assignment: float64(b.Assignment) / n,
-		Session: float64(b.Session) / n, Framing: float64(b.Framing) / n, WebSocket: float64(b.WebSocket) / n,
-	}
+	m.Parts = Parts{Vector: float64(b.Vector), Slices: float64(b.Slices), Keys: float64(b.Keys), Assignment: float64(b.Assignment),
+		Session: float64(b.Session), Framing: float64(b.Framing), WebSocket: float64(b.WebSocket)}.over(n)
 	return m, m.arithmetic(set, s)
 }
 
@@ -220,10 +231,7 @@ func (m *measurement) arithmetic(set *setting, s *Subject) error {
 	}
 	// On the sum of symbols the noise has variance z^2*B2 a coordinate.
 	step := l.Delta() / (n * math.Erf(terms.Scheme.ClipPoint()/math.Sqrt2))
-	want, err := meanOf(s.updates, set.Clip)
-	if err != nil {
-		return err
-	}
+	want := meanOf(s.updates, set.Clip)
 	m.fidelity = compare(got, want, set.NoiseMultiplier*set.NoiseMultiplier*float64(l.B2())*step*step)
 	if set.OwnNoise > 0 {
 		// What the mean is off by, beside what it would be with no lattice: own noise of n
@@ -236,18 +244,10 @@ func (m *measurement) arithmetic(set *setting, s *Subject) error {
 		m.OwnVariance = (v.Own.Float()*n*step*step + off) / exact
 	}
 
-	// A mask is uniform on the ring: masking is adding it.
-	mask := make([]byte, 4*l.D())
-	rand.Read(mask)
-	for i := range symbols {
-		v := uint32(symbols[i]) + uint32(mask[4*i]) + uint32(mask[4*i+1])<<8 + uint32(mask[4*i+2])<<16 + uint32(mask[4*i+3])<<24
-		symbols[i] = int32(v<<(32-m.Width)) >> (32 - m.Width)
-	}
-	packed, err := appendPacked(nil, symbols, m.Width)
-	if err != nil {
-		return err
-	}
-	m.Recompressed, err = recompressed(set.Codec, packed)
+	// A masked vector is uniform on the ring, whatever it masks: as many random bytes stand for it.
+	masked := make([]byte, (m.Width*m.Padded+7)/8)
+	rand.Read(masked)
+	m.Recompressed, err = recompressed(set.Codec, masked)
 	return err
 }
 
@@ -256,9 +256,6 @@ func recompressed(codec string, data []byte) (float64, error) {
 	c, err := quant.LookupCodec(codec)
 	if err != nil {
 		return 0, err
-	}
-	if len(data) == 0 {
-		return 0, errors.New("bandwidth: nothing to compress")
 	}
 	out, err := c.Append(nil, data)
 	return float64(len(out)) / float64(len(data)), err

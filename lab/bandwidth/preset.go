@@ -1,54 +1,69 @@
 package bandwidth
 
-import "github.com/starling-fl/starling/model"
+import (
+	_ "embed" // the presets
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/model"
+)
+
+//go:embed presets.yaml
+var presets []byte
+
+// Preset is a publication's setting.
+type Preset struct {
+	Name      string            `yaml:"name"`
+	Adapters  bool              `yaml:"adapters"` // measures the sizes of AdapterSizes
+	Flags     map[string]string `yaml:"flags"`    // of starling bandwidth
+	Published []Published       `yaml:"published"`
+}
 
 // Published is what others report for a job, and the arithmetic behind it.
 type Published struct {
-	What      string  `json:"what"`
-	Bytes     float64 `json:"bytes"`      // as published
-	Computed  float64 `json:"computed"`   // rounds * clients * (up + down) * values * bits / 8
-	AtOurSize bool    `json:"at_our_job"` // the rounds and clients that ours are for
+	What      string  `json:"what" yaml:"what"`
+	Bytes     float64 `json:"bytes" yaml:"bytes"`           // as published
+	Computed  float64 `json:"computed" yaml:"computed"`     // rounds * clients * (up + down) * values * bits / 8
+	AtOurSize bool    `json:"at_our_job" yaml:"at_our_job"` // the rounds and clients that ours are for
+}
+
+// LookupPreset finds a preset; "" is none.
+func LookupPreset(name string) (Preset, error) {
+	if name == "" {
+		return Preset{}, nil
+	}
+	var all []Preset
+	if err := strict.Decode(presets, &all); err != nil {
+		return Preset{}, fmt.Errorf("bandwidth: presets: %w", err)
+	}
+	if i := slices.IndexFunc(all, func(p Preset) bool { return p.Name == name }); i >= 0 {
+		return all[i], nil
+	}
+	var names []string
+	for _, p := range all {
+		names = append(names, p.Name)
+	}
+	return Preset{}, &SettingError{"preset", fmt.Errorf("no preset %q; there are %s", name, strings.Join(names, ", "))}
 }
 
 // Size is one length of update: Params values, of an adapter at Rank (0: a number
 // of values without a rank).
 type Size struct{ Rank, Params int }
 
-// DocVQAParams is the number of LoRA parameters of the winner of the PFL-DocVQA
-// competition's first track.
-const DocVQAParams = 3_419_136
-
-// DocVQA is what the competition's winner is known to cost, as reported by Tobaben
-// et al. (2024), section 4.3. Its logs count values times size; bytes on a wire
-// were not measured.
-func DocVQA() []Published {
-	total := func(rounds, clients int, bits float64) float64 {
-		return float64(rounds*clients*2*DocVQAParams) * bits / 8
-	}
-	return []Published{
-		{"LoRA in float32, 7 rounds of 2 clients", 380e6, total(7, 2, 32), false},
-		{"LoRA in float32, 2 rounds of 1 client", 55e6, total(2, 1, 32), true},
-		{"LoRA in NF4, 2 rounds of 1 client", 7.7e6, total(2, 1, 4.5), true},
-	}
-}
-
-// DyLoRASizes are the adapters of BERT-small (4 layers, 512 wide) with a head
-// of 8 classes, at several ranks.
-func DyLoRASizes(ranks []int) ([]Size, error) {
+// AdapterSizes are the adapters of BERT-small (4 layers, 512 wide) with a head
+// of 8 classes, at several ranks; without any at 1, 4 and 16.
+func AdapterSizes(ranks []int) (sizes []Size, err error) {
 	if len(ranks) == 0 {
 		ranks = []int{1, 4, 16}
 	}
-	most := 0
-	for _, r := range ranks {
-		most = max(most, r)
-	}
-	layout, err := model.NewLayout(model.BERT(30522, 512, 4, 8, 512), model.Method{RMax: most, Alpha: 16}, 8)
+	layout, err := model.NewLayout(model.BERT(30522, 512, 4, 8, 512), model.Method{RMax: slices.Max(ranks), Alpha: 16}, 8)
 	if err != nil {
 		return nil, &SettingError{"ranks", err}
 	}
-	var out []Size
 	for _, r := range ranks {
-		out = append(out, Size{Rank: r, Params: layout.Size(r)})
+		sizes = append(sizes, Size{Rank: r, Params: layout.Size(r)})
 	}
-	return out, nil
+	return sizes, nil
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"strconv"
-	"strings"
 	"text/tabwriter"
 )
 
@@ -112,7 +111,7 @@ func (r *Report) Print(w io.Writer) error {
 	if err := r.printPublished(w); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, r.notes())
+	_, err := io.WriteString(w, notes)
 	return err
 }
 
@@ -146,15 +145,13 @@ func (r *Report) printOwn(w io.Writer) {
 }
 
 // notes says what the table does not show by itself.
-func (r *Report) notes() string {
-	var b strings.Builder
-	b.WriteString("\nUp and down are everything that crossed the sockets, but for the base and programs, which are fetched once.\n")
-	b.WriteString("The first round sends a seed in place of the adapter; later ones the difference to what devices hold, if smaller.\n")
-	b.WriteString("The error is that of the mean update before noise; \"codec gains\" is what the codec takes off the packed update:\n")
-	b.WriteString("nothing where it is masked, since masked bytes are uniform, and so they are sent as they are.\n")
-	b.WriteString("Rows without a mask are a comparison: the service has no mode that sends an update in the clear.\n")
-	return b.String()
-}
+const notes = `
+Up and down are everything that crossed the sockets, but for the base and programs, which are fetched once.
+The first round sends a seed in place of the adapter; later ones the difference to what devices hold, if smaller.
+The error is that of the mean update before noise; "codec gains" is what the codec takes off the packed update:
+nothing where it is masked, since masked bytes are uniform, and so they are sent as they are.
+Rows without a mask are a comparison: the service has no mode that sends an update in the clear.
+`
 
 // printPublished puts others' figures beside ours.
 func (r *Report) printPublished(w io.Writer) error {

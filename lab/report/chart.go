@@ -3,13 +3,14 @@ package report
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/starling-fl/starling/lab/canvas"
 )
 
 // A chart says what one pair of axes shows, whoever draws it.
@@ -108,11 +109,20 @@ func (c chart) draw() (Plot, error) { return figure(c.name, c.title, c.caption, 
 
 // figure draws charts side by side, which then have one range of y.
 func figure(name, title, caption string, charts ...chart) (Plot, error) {
-	out := Plot{Name: name, Title: title, Caption: strings.TrimSpace(note(charts...) + " " + caption), TeX: pgfplots(title, charts)}
-	var svg, png, pdf bytes.Buffer
-	err := errors.Join(render(charts, &svg, "svg"), render(charts, &png, "png"), render(charts, &pdf, "pdf"))
-	out.SVG, out.PNG, out.PDF = svg.Bytes(), png.Bytes(), pdf.Bytes()
-	return out, err
+	p := Plot{Name: name, Title: title, Caption: strings.TrimSpace(note(charts...) + " " + caption), TeX: pgfplots(title, charts)}
+	return p, p.render(func(w io.Writer, format string) error { return render(charts, w, format) })
+}
+
+// render draws a plot in each form that the drawing library has.
+func (p *Plot) render(draw func(w io.Writer, format string) error) error {
+	for format, to := range map[string]*[]byte{"svg": &p.SVG, "png": &p.PNG, "pdf": &p.PDF} {
+		var b bytes.Buffer
+		if err := draw(&b, format); err != nil {
+			return err
+		}
+		*to = b.Bytes()
+	}
+	return nil
 }
 
 // at places a value on the x axis.
@@ -156,26 +166,9 @@ func (c chart) places() []float64 {
 	least, most := c.seen()
 	if c.ticks == nil && !c.logX {
 		pad := 0.02 * (most - least) // a budget is spent to a thousandth
-		return evenly(least-pad, most+pad)
+		return canvas.Evenly(least-pad, most+pad)
 	}
 	return c.ticks
-}
-
-// evenly divides a range by 4 to 8 multiples of 1, 2 or 5 times a power of ten, or the few
-// that lie in one that has no width.
-func evenly(low, high float64) (at []float64) {
-	span := max(high-low, 1e-9)
-	step := math.Pow(10, math.Floor(math.Log10(span/4)))
-	for _, m := range []float64{5, 2} {
-		if span/(step*m) >= 4 {
-			step *= m
-			break
-		}
-	}
-	for k := math.Ceil(low/step - 1e-9); k*step <= high+1e-9*span; k++ {
-		at = append(at, k*step)
-	}
-	return at
 }
 
 // byX makes series of cells, ordered in x: one for each name. value yields x, and whether
@@ -201,28 +194,6 @@ func byX(all []*Cell, name func(*Cell) string, value func(*Cell) (float64, bool)
 		slices.SortFunc(s.points, func(a, b mark) int { return cmp.Compare(a.x, b.x) })
 	}
 	return out
-}
-
-// human writes a number as one says it.
-func human(v float64) string {
-	for _, u := range []struct {
-		at   float64
-		name string
-	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if v >= u.at {
-			return strconv.FormatFloat(v/u.at, 'g', 3, 64) + u.name
-		}
-	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
-}
-
-// named is how a tick of chosen values is called: settings as they were set, large
-// numbers as one says them.
-func named(v float64) string {
-	if v >= 1e4 {
-		return human(v)
-	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.1f", 100*v) }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/lab/canvas"
 	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/simulate"
 )
@@ -216,14 +217,14 @@ func TestTicksDivideEvenly(t *testing.T) {
 		"[80.4 80.6 80.8 81 81.2]": {80.35, 81.25}, "[-10 -5 0 5 10]": {-12, 12},
 	} {
 		var got []string
-		for _, v := range evenly(r[0], r[1]) {
+		for _, v := range canvas.Evenly(r[0], r[1]) {
 			got = append(got, decimal(v))
 		}
 		if fmt.Sprint(got) != want {
 			t.Errorf("%v: %v, want %s", r, got, want)
 		}
 	}
-	if n := len(evenly(5, 5)); n > 8 {
+	if n := len(canvas.Evenly(5, 5)); n > 8 {
 		t.Errorf("a range without width has %d ticks", n)
 	}
 }
@@ -233,7 +234,7 @@ func TestTicksOfNextToEqualValues(t *testing.T) {
 	c := chart{series: []series{{points: []mark{{x: 681_800}, {x: 681_870}}}}}.scaled()
 	names := map[string]bool{}
 	for _, v := range c.places() {
-		names[named(v)] = true
+		names[canvas.Named(v)] = true
 	}
 	if n := len(c.places()); n < 4 || len(names) != n {
 		t.Errorf("ticks at %v are called %v", c.places(), names)

@@ -11,6 +11,7 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
+	"github.com/starling-fl/starling/lab/canvas"
 	"github.com/starling-fl/starling/lab/sweep"
 )
 
@@ -79,7 +80,7 @@ func (c *Cell) figures() g.Node {
 		out = append(out, h.Td(mean, g.If(m.N > 1, g.Text(" ± "+percent(m.SD)))))
 	}
 	for _, s := range []string{strconv.Itoa(c.Accuracy.N), strconv.Itoa(c.Values), three(c.Rho), three(c.Signal), three(c.Noise),
-		percent(c.Clipped), c.epsilon(), human(c.Bytes)} {
+		percent(c.Clipped), c.epsilon(), canvas.Human(c.Bytes)} {
 		out = append(out, cell(h.Td, s))
 	}
 	return out

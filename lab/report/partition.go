@@ -1,10 +1,9 @@
 package report
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"image/color"
+	"io"
 	"math"
 
 	"gonum.org/v1/plot"
@@ -20,10 +19,7 @@ import (
 // client, whose area is the number of examples a_ij, as publications show partitions.
 // counts has a row a class and a column a client.
 func PartitionPlot(labels []string, counts [][]int) (Plot, error) {
-	p := plot.New()
-	p.X.Label.Text, p.Y.Label.Text = "client", "class"
-	p.Title.Text = "Examples of each class at each client"
-	p.Title.TextStyle.Font.Size, p.Title.Padding = vg.Points(11), vg.Points(6)
+	p := canvas.Plot("Examples of each class at each client", "client", "class")
 	most, clients := 1, 0
 	var at plotter.XYs
 	var size []int
@@ -46,9 +42,7 @@ func PartitionPlot(labels []string, counts [][]int) (Plot, error) {
 	discs.GlyphStyleFunc = func(k int) draw.GlyphStyle {
 		return draw.GlyphStyle{Color: look.Light, Shape: draw.CircleGlyph{}, Radius: vg.Points(7.5 * math.Sqrt(float64(size[k])/float64(most)))}
 	}
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{Y: 0xee}, color.Gray{Y: 0xee}
-	p.Add(grid, discs)
+	p.Add(discs)
 	var ticks []plot.Tick
 	for i, l := range labels {
 		ticks = append(ticks, plot.Tick{Value: float64(len(labels) - 1 - i), Label: fmt.Sprintf("%.24s", l)})
@@ -56,14 +50,7 @@ func PartitionPlot(labels []string, counts [][]int) (Plot, error) {
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -1, float64(clients), -1, float64(len(labels))
 	out := Plot{Name: "partition", Title: p.Title.Text, Caption: fmt.Sprintf("Areas are numbers of examples; the largest disc is %d.", most)}
-	var svg, png, pdf bytes.Buffer
-	for format, w := range map[string]*bytes.Buffer{"svg": &svg, "png": &png, "pdf": &pdf} {
-		on := canvas.New(format, oneWide*vg.Centimeter, panelHeight*vg.Centimeter, 200)
-		p.Draw(draw.Crop(draw.New(on), margin, -margin, margin, -margin))
-		if _, err := on.WriteTo(w); err != nil {
-			return Plot{}, err
-		}
-	}
-	out.SVG, out.PNG, out.PDF = svg.Bytes(), png.Bytes(), pdf.Bytes()
-	return out, nil
+	return out, out.render(func(w io.Writer, format string) error {
+		return canvas.Write(w, format, p, oneWide*vg.Centimeter, panelHeight*vg.Centimeter)
+	})
 }

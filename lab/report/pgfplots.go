@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/internal/palette"
+	"github.com/starling-fl/starling/lab/canvas"
 )
 
 // marks are pgfplots' names of shapes, in the same order.
@@ -66,7 +67,7 @@ func (c chart) axis(b *bytes.Buffer, all []chart, i int) {
 	if values := c.places(); values != nil {
 		var at, names []string
 		for _, v := range values {
-			at, names = append(at, decimal(v)), append(names, "{"+escape(named(v))+"}")
+			at, names = append(at, decimal(v)), append(names, "{"+escape(canvas.Named(v))+"}")
 		}
 		options = append(options, "xtick={"+strings.Join(at, ",")+"}", "xticklabels={"+strings.Join(names, ",")+"}", "minor xtick={}")
 	}

@@ -26,21 +26,12 @@ const (
 	panelHeight = 9.5
 	oneWide     = 13.5 // a chart alone
 	sideWide    = 8.5  // one of several
-	margin      = 6
 	noteHeight  = 16
 )
 
 // plot is the chart as the library draws it.
 func (c chart) plot() (*plot.Plot, error) {
-	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.title, c.x, c.y
-	p.Title.TextStyle.Font.Size, p.Title.Padding = vg.Points(11), vg.Points(6)
-	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
-		axis.Label.TextStyle.Font.Size, axis.Tick.Label.Font.Size = vg.Points(10), vg.Points(9)
-	}
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{Y: 0xdd}, color.Gray{Y: 0xdd}
-	p.Add(grid)
+	p := canvas.Plot(c.title, c.x, c.y)
 	// Whiskers at one place would cover each other: series stand a little apart.
 	first, last := c.widest()
 	least, most := c.seen()
@@ -57,20 +48,17 @@ func (c chart) plot() (*plot.Plot, error) {
 	if values := c.places(); values != nil {
 		var ticks []plot.Tick
 		for _, v := range values {
-			ticks = append(ticks, plot.Tick{Value: c.at(v), Label: named(v)})
+			ticks = append(ticks, plot.Tick{Value: c.at(v), Label: canvas.Named(v)})
 		}
 		p.X.Tick.Marker = plot.ConstantTicks(ticks)
 	} else {
-		p.X.Tick.Marker = powers{}
+		p.X.Tick.Marker = canvas.Powers{}
 	}
-	p.Y.Tick.Marker = even{}
 	p.X.Min, p.X.Max = min(p.X.Min, c.at(least)), max(p.X.Max, c.at(most))
 	pad := 0.04 * max(p.X.Max-p.X.Min, 1e-9)
 	p.X.Min, p.X.Max = p.X.Min-pad, p.X.Max+pad
 	pad = 0.06 * max(p.Y.Max-p.Y.Min, 0.5)
 	p.Y.Min, p.Y.Max = p.Y.Min-pad, p.Y.Max+pad
-	p.Legend.TextStyle.Font.Size, p.Legend.Padding, p.Legend.ThumbnailWidth = vg.Points(9), vg.Points(2), vg.Points(30)
-	p.Legend.Top, p.Legend.Left = true, true
 	return p, nil
 }
 
@@ -113,34 +101,6 @@ func (c chart) add(p *plot.Plot, s series, i int, apart float64) error {
 	return nil
 }
 
-// powers names the decades of an axis of logarithms, and halves where it is short.
-type powers struct{}
-
-func (powers) Ticks(lo, hi float64) (ticks []plot.Tick) {
-	steps := []float64{1, 2, 5}
-	if hi-lo > 2.5 {
-		steps = []float64{1}
-	}
-	for e := math.Floor(lo); e <= hi; e++ {
-		for _, m := range steps {
-			if at := e + math.Log10(m); at >= lo && at <= hi {
-				ticks = append(ticks, plot.Tick{Value: at, Label: human(m * math.Pow(10, e))})
-			}
-		}
-	}
-	return ticks
-}
-
-// even places ticks that divide a range evenly.
-type even struct{}
-
-func (even) Ticks(lo, hi float64) (ticks []plot.Tick) {
-	for _, v := range evenly(lo, hi) {
-		ticks = append(ticks, plot.Tick{Value: v, Label: named(v)})
-	}
-	return ticks
-}
-
 // render writes charts side by side: as vectors in SVG or PDF, or as pixels for print at
 // 200 dpi in PNG. Their legend, that of the first, stands beside them, where it covers
 // nothing, and what their whiskers are below.
@@ -174,14 +134,14 @@ func render(charts []chart, w io.Writer, format string) error {
 		side = 7*legend.Rectangle(draw.Canvas{Rectangle: vg.Rectangle{Max: vg.Point{X: 100 * vg.Centimeter, Y: panelHeight * vg.Centimeter}}}).Size().X/6 + vg.Points(14)
 	}
 	width := each*vg.Length(len(charts)) + side
-	on := canvas.New(format, width, panelHeight*vg.Centimeter+noteHeight, 200)
-	all := draw.Crop(draw.New(on), margin, -margin, margin, -margin)
+	on := canvas.New(format, width, panelHeight*vg.Centimeter+noteHeight)
+	all := draw.Crop(draw.New(on), canvas.Margin, -canvas.Margin, canvas.Margin, -canvas.Margin)
 	inner := draw.Crop(all, 0, -side, noteHeight, 0)
 	for i, at := range plot.Align(plots, draw.Tiles{Rows: 1, Cols: len(charts), PadX: vg.Points(14)}, inner)[0] {
 		plots[0][i].Draw(at)
 	}
 	if named {
-		legend.Draw(draw.Crop(all, each*vg.Length(len(charts))-2*margin+vg.Points(10), 0, 0, -vg.Points(26)))
+		legend.Draw(draw.Crop(all, each*vg.Length(len(charts))-2*canvas.Margin+vg.Points(10), 0, 0, -vg.Points(26)))
 	}
 	if text := note(charts...); text != "" {
 		style := plots[0][0].X.Tick.Label

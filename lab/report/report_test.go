@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/internal/palette"
+	"github.com/starling-fl/starling/lab/canvas"
 	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/simulate"
 )
@@ -221,7 +222,7 @@ func TestNumbersAsOneSaysThem(t *testing.T) {
 		t.Errorf("%s and %s", one, two)
 	}
 	for want, v := range map[string]float64{"0.1": 0.1, "1000": 1000, "30k": 30000, "1M": 1e6} {
-		if got := named(v); got != want {
+		if got := canvas.Named(v); got != want {
 			t.Errorf("%v is called %s, want %s", v, got, want)
 		}
 	}

@@ -1,23 +1,25 @@
 package commands
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/dataset"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/durable"
 	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/usage"
@@ -29,6 +31,7 @@ type bandwidthFlags struct {
 	bandwidth.Config
 	columns         dataset.Columns
 	preset          string
+	stands          bandwidth.Preset
 	schemes, codecs []string
 	ranks           []int
 	params          int
@@ -90,7 +93,7 @@ base model and your data.`,
 	fl.StringVar(&f.plot, "plot", "", "also plot error against bits: NAME.svg and NAME.png")
 	fl.Uint64Var(&f.seed, "seed", 1, "with --train: seed of generated data and splits")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := f.apply(cmd.Flags().Changed); err != nil {
+		if err := f.apply(cmd.Flags()); err != nil {
 			return err
 		}
 		schemes, err := f.chosen(maskedOnly, clearOnly)
@@ -102,41 +105,17 @@ base model and your data.`,
 	return cmd
 }
 
-// The presets.
-const (
-	presetDocVQA = "docvqa-winner"
-	presetDyLoRA = "dp-dylora"
-)
-
 // apply sets what a preset stands for, except where a flag was given.
-func (f *bandwidthFlags) apply(given func(string) bool) error {
-	set := func(flag string, do func()) {
-		if !given(flag) {
-			do()
+func (f *bandwidthFlags) apply(fl *pflag.FlagSet) (err error) {
+	if f.stands, err = bandwidth.LookupPreset(f.preset); err != nil {
+		return asFlag(err)
+	}
+	for name, value := range f.stands.Flags {
+		if !fl.Changed(name) {
+			err = errors.Join(err, fl.Set(name, value))
 		}
 	}
-	switch f.preset {
-	case "":
-	case presetDocVQA:
-		// One client in each of two rounds. Aggregation needs company: rows are for
-		// a shard of three, the smallest that devices accept, of which each device
-		// is counted by itself.
-		set("params", func() { f.params = bandwidth.DocVQAParams })
-		set("cohort", func() { f.Cohort = 3 })
-		set("shard", func() { f.Shard = 3 })
-		set("rounds", func() { f.Rounds = 2 })
-		set("job-rounds", func() { f.JobRounds = 2 })
-		set("schemes", func() {
-			f.schemes = []string{"masked:nf4", "masked:int4", "masked:int5", "clear:f32", "clear:nf4", "clear:nf4dq"}
-		})
-		set("downlink", func() { f.Downlink = "nf4" })
-	case presetDyLoRA:
-		set("schemes", func() { f.schemes = []string{"masked:nf4", "masked:int4", "masked:int5", "clear:f32", "clear:nf4dq"} })
-		set("codecs", func() { f.codecs = []string{"zstd"} })
-	default:
-		return usage.Errorf("--preset: no preset %q; there are %s, %s", f.preset, presetDocVQA, presetDyLoRA)
-	}
-	return nil
+	return err
 }
 
 // chosen resolves --schemes and the two restrictions.
@@ -186,8 +165,8 @@ func (f *bandwidthFlags) validate() error {
 		return usage.Errorf("--epsilon is %v, must be positive", f.epsilon)
 	case !f.train && (f.base != "" || f.data != ""):
 		return usage.Errorf("--base and --data need --train")
-	case !f.train && f.preset != presetDyLoRA && len(f.ranks) > 0:
-		return usage.Errorf("--ranks needs --train or --preset %s", presetDyLoRA)
+	case !f.train && !f.stands.Adapters && len(f.ranks) > 0:
+		return usage.Errorf("--ranks needs --train or --preset dp-dylora")
 	}
 	for _, r := range f.ranks {
 		if r < 1 || r > 1024 {
@@ -218,10 +197,7 @@ func runBandwidth(ctx context.Context, a *command.App, f bandwidthFlags, schemes
 		return err
 	}
 	r := &bandwidth.Report{Preset: f.preset, Cohort: f.Cohort, Shard: f.Shard, Rounds: f.Rounds, JobRounds: f.JobRounds,
-		NoiseMultiplier: f.NoiseMultiplier, Epsilon: f.epsilon, Delta: bandwidthDelta, SamplingRate: f.rate}
-	if f.preset == presetDocVQA {
-		r.Published = bandwidth.DocVQA()
-	}
+		NoiseMultiplier: f.NoiseMultiplier, Epsilon: f.epsilon, Delta: bandwidthDelta, SamplingRate: f.rate, Published: f.stands.Published}
 	sizes, err := f.sizes()
 	if err != nil {
 		return asFlag(err)
@@ -258,17 +234,16 @@ const bandwidthDelta = 1e-6
 func (f *bandwidthFlags) sizes() ([]bandwidth.Size, error) {
 	switch {
 	case f.train:
-		ranks := f.ranks
-		if len(ranks) == 0 {
-			ranks = []int{8}
-		}
 		var out []bandwidth.Size
-		for _, r := range ranks {
+		for _, r := range f.ranks {
 			out = append(out, bandwidth.Size{Rank: r})
 		}
+		if len(out) == 0 {
+			out = []bandwidth.Size{{Rank: 8}}
+		}
 		return out, nil
-	case f.preset == presetDyLoRA:
-		return bandwidth.DyLoRASizes(f.ranks)
+	case f.stands.Adapters:
+		return bandwidth.AdapterSizes(f.ranks)
 	}
 	return []bandwidth.Size{{Params: f.params}}, nil
 }
@@ -299,29 +274,24 @@ func (f *bandwidthFlags) subject(ctx context.Context, a *command.App, at bandwid
 
 // files writes what --csv and --plot ask for.
 func (f *bandwidthFlags) files(r *bandwidth.Report) error {
-	write := func(path string, to func(io.Writer) error) error {
+	files := map[string]func(io.Writer) error{}
+	if f.csv != "" {
+		files[f.csv] = r.WriteCSV
+	}
+	if f.plot != "" {
+		for _, format := range []string{"svg", "png"} {
+			files[f.plot+"."+format] = func(w io.Writer) error { return r.Plot(w, format) }
+		}
+	}
+	for path, write := range files {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
 		if err := named.MakeDir(filepath.Dir(path)); err != nil {
 			return err
 		}
-		file, err := os.Create(path)
-		if err != nil {
-			return err
-		}
-		if err := to(file); err != nil {
-			return fmt.Errorf("%s: %w", path, errors.Join(err, file.Close()))
-		}
-		return file.Close()
-	}
-	if f.csv != "" {
-		if err := write(f.csv, r.WriteCSV); err != nil {
-			return err
-		}
-	}
-	if f.plot == "" {
-		return nil
-	}
-	for _, format := range []string{"svg", "png"} {
-		if err := write(f.plot+"."+format, func(w io.Writer) error { return r.Plot(w, format) }); err != nil {
+		if err := durable.Replace(path, b.Bytes(), 0o644); err != nil {
 			return err
 		}
 	}

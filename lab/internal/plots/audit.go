@@ -8,9 +8,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -58,19 +56,8 @@ func auditPlot(r audit.Result) (*plot.Plot, error) {
 			out = append(out, xy)
 		}
 	}
-	p := plot.New()
-	sans := font.Font{Typeface: "Liberation", Variant: "Sans"}
-	for _, style := range []*text.Style{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
-		style.Font, style.Color = sans, ink
-		style.Font.Size = vg.Points(9)
-	}
-	p.Title.TextStyle.Font.Size = vg.Points(11)
-	p.Title.Padding = vg.Points(10)
-	p.Title.Text = fmt.Sprintf("Canaries: epsilon at least %.4g (%.4g %%), the ledger says %.4g", r.Epsilon, 100*r.Confidence, r.Ledger.Epsilon)
-	p.X.Label.Text, p.Y.Label.Text = "canaries, by score", "score (log likelihood of in to out)"
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = rule, rule
-	p.Add(grid)
+	p := empty(fmt.Sprintf("Canaries: epsilon at least %.4g (%.4g %%), the ledger says %.4g", r.Epsilon, 100*r.Confidence, r.Ledger.Epsilon),
+		"canaries, by score", "score (log likelihood of in to out)")
 	for _, s := range []struct {
 		name   string
 		xy     plotter.XYs
@@ -88,7 +75,5 @@ func auditPlot(r audit.Result) (*plot.Plot, error) {
 		p.Add(points)
 		p.Legend.Add(s.name, points)
 	}
-	p.Legend.Top, p.Legend.Left = true, true
-	p.Legend.XOffs, p.Legend.YOffs = vg.Points(10), vg.Points(-6)
 	return p, nil
 }
