@@ -145,7 +145,7 @@ job: internal/named dp internal/contract internal/strict internal/uniform intern
 mutants: internal/mutant
 lab/assembly/...:
 lab/bench/...: ...
-lab/bandwidth: coordinator dataset dp edge internal/contract internal/l2 internal/sim internal/wire job job/training lab/canvas
+lab/bandwidth: coordinator dataset dp edge internal/contract internal/l2 internal/palette internal/sim internal/strict internal/wire job job/training lab/canvas
     model program quant secagg task tokenizer trainer
 lab/canvas:
 lab/federation: internal/named dataset
@@ -163,7 +163,7 @@ lab/report: audit/membership audit/memorization internal/palette internal/durabl
 lab/natsserver: coordinator/natsaccess
 lab/queue: audio dataset edge coordinator/natsaccess lab/natsserver model quant simulate wasm
 lab/loadtest: internal/contract internal/wire log quant secagg
-lab/pretraining: dataset internal/seeded job/training model model/nn task tokenizer trainer
+lab/pretraining: dataset internal/seeded internal/strict job/training model model/nn task tokenizer trainer
 lab/readers:
 lab/sweep: internal/named coordinator dataset dataset/partition dp dp/accounting edge internal/durable internal/nearest internal/strict job model quant simulate task
 lab/voices: audio
