@@ -8,8 +8,8 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 
+	"github.com/dustin/go-humanize"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
@@ -58,7 +58,7 @@ func (r *Report) Plot(w io.Writer, format string) error {
 	for _, x := range r.Rows {
 		params = max(params, x.Params)
 	}
-	p := canvas.Plot(fmt.Sprintf("Uplink of %s values: %d devices, shards of %d", thousands(params), r.Cohort, r.Shard),
+	p := canvas.Plot(fmt.Sprintf("Uplink of %s values: %d devices, shards of %d", humanize.Comma(int64(params)), r.Cohort, r.Shard),
 		"bits per parameter, measured at the socket, all included", "relative squared error of the mean update")
 	p.X.Tick.Marker, p.Y.Tick.Marker = canvas.Powers{}, canvas.Powers{}
 	masked, open := r.points(true), r.points(false)
@@ -128,12 +128,3 @@ func addLabels(p *plot.Plot, points, all []plotPoint, c color.Color) error {
 type inside struct{ labels *plotter.Labels }
 
 func (i inside) Plot(c draw.Canvas, p *plot.Plot) { i.labels.Plot(c, p) }
-
-// thousands groups digits by three.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}

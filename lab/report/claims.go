@@ -107,19 +107,6 @@ func (c claim) of(on map[string]string) string {
 
 // summary writes what the tables of a folder say of every statement.
 func summary(b *bytes.Buffer, folder fs.FS, all []claim) error {
-	b.WriteString(`
-## What our runs say of the claims
-
-Differences are paired over seeds, with the 95 % interval of Student's t. A claim is "shown" where its two-sided t test, corrected by
-Holm over all claims of its table, has p below 0.05 and the mean lies within what is claimed, "contradicted" where it lies outside,
-else "not shown". Fewer than five seeds, differences that are all the same, and runs of builds that are not clean, or not one, are not
-tested. A claim about noise needs its control, the same runs without noise and clipping: where these are less than one point better
-with LoRA, noise costs nothing there and nothing is said of how methods stand it. A verdict speaks of the base and the rounds
-of the section that is named, not of the paper's.
-
-| claim | where | difference | claimed | seeds | noise costs | p (Holm) | our runs |
-| --- | --- | --- | --- | --- | --- | --- | --- |
-`)
 	for _, c := range all {
 		text, err := fs.ReadFile(folder, c.Preset+".csv")
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

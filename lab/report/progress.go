@@ -31,6 +31,7 @@ func Progress(folder fs.FS) (all []PresetProgress, err error) {
 			return nil, err
 		}
 		have, rows := map[string]bool{}, 0
+		axes := slices.DeleteFunc(slices.Clone(plan.Axes), func(a sweep.Axis) bool { return a.Search })
 		text, err := fs.ReadFile(folder, name+".csv")
 		if err == nil {
 			_, points, _, err := read(text)
@@ -40,7 +41,11 @@ func Progress(folder fs.FS) (all []PresetProgress, err error) {
 			for _, p := range points {
 				for _, e := range p.rows {
 					rows++
-					have[rowPlace(plan, func(axis string) string { return e["on:"+axis] })] = true
+					on := map[string]string{}
+					for _, a := range axes {
+						on[a.Name] = e["on:"+a.Name]
+					}
+					have[sweep.Place(axes, on)] = true
 				}
 			}
 		} else if !errors.Is(err, fs.ErrNotExist) {
@@ -48,7 +53,7 @@ func Progress(folder fs.FS) (all []PresetProgress, err error) {
 		}
 		p, seen := PresetProgress{Preset: name}, map[string]bool{}
 		for _, at := range plan.Points {
-			place := rowPlace(plan, func(axis string) string { return at.On[axis] })
+			place := sweep.Place(axes, at.On)
 			if seen[place] {
 				continue // a trial of a search
 			}
@@ -63,17 +68,6 @@ func Progress(folder fs.FS) (all []PresetProgress, err error) {
 		all = append(all, p)
 	}
 	return all, nil
-}
-
-// rowPlace names a run by the axes of its plan that are not searched.
-func rowPlace(plan *sweep.Plan, on func(axis string) string) string {
-	var parts []string
-	for _, a := range plan.Axes {
-		if !a.Search {
-			parts = append(parts, a.Name+" "+on(a.Name))
-		}
-	}
-	return strings.Join(parts, ", ")
 }
 
 // PrintProgress writes it as a table, with what is missing where a table was begun.

@@ -204,13 +204,7 @@ func (r *Report) Write(dir string) ([]string, error) {
 }
 
 // Place names a run by all axes, the seed among them.
-func (r *Report) Place(f sweep.Failure) string {
-	var out []string
-	for _, a := range r.index.Axes {
-		out = append(out, a.Name+" "+f.On[a.Name])
-	}
-	return strings.Join(out, ", ")
-}
+func (r *Report) Place(f sweep.Failure) string { return sweep.Place(r.index.Axes, f.On) }
 
 // Against names what a cell is compared with: the axes in which they differ.
 func (r *Report) Against(p Paired) string {

@@ -15,9 +15,16 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/quant"
 )
+
+// opening says what the document holds, how estimates are made and claims are judged, and begins the table of claims.
+//
+//go:embed opening.md
+var opening string
 
 // figures says of each of a publication's figures what it shows and what makes it.
 //
@@ -32,19 +39,7 @@ func Reproduction(folder fs.FS) ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	b.WriteString(`# Reproduction
-
-Words are in the [glossary](GLOSSARY.md).
-
-What was published, beside what ` + "`starling`" + ` comes to. This file is made of the tables in docs/reproduction by
-` + "`make reproduction`" + `; each of them is the results.csv of ` + "`starling sweep --preset NAME [--data FILE] [--base FOLDER]`" + `, with every
-setting, engine, base and seed. R8 is Reuters-21578's split of eight classes; 10 % of the file's texts choose the rank, 10 % are scored. Accuracies are
-percent: the mean over the seeds and their standard deviation. Differences are paired (one seed has one division, cohorts and
-randomness), with the 95 % interval of Student's t. MB are of all messages
-of the clients that were trained, in all rounds and both ways. The search
-over settings costs privacy that no epsilon here includes; here nothing was searched but where a section says so.
-
-` + takesWhy)
+	b.WriteString(opening)
 	if err := summary(&b, folder, all); err != nil {
 		return nil, err
 	}
@@ -106,10 +101,10 @@ func refused(stated sweep.Stated) string {
 			}
 			which = strings.Join(values, ", ")
 		}
-		rows = append(rows, fmt.Sprintf("%s (%s values)", which, thousands(r.Values)))
+		rows = append(rows, fmt.Sprintf("%s (%s values)", which, humanize.Comma(int64(r.Values))))
 	}
 	return fmt.Sprintf("**Refused today:** %s. A round carries updates of %s values at most, in one vector; RATIONALE says why not in several. A sweep of such a row ends with that error.\n\n",
-		strings.Join(rows, ", "), thousands(quant.MaxDimension))
+		strings.Join(rows, ", "), humanize.Comma(quant.MaxDimension))
 }
 
 // noData says that a preset simulates what it generates.

@@ -2,9 +2,9 @@ package report
 
 import (
 	"maps"
-	"math"
 	"slices"
-	"strings"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/starling-fl/starling/lab/sweep"
 )
@@ -29,14 +29,10 @@ func (s Summary) percent(sign string) string {
 
 func summarize(x []float64) Summary {
 	s := Summary{N: len(x)}
-	for _, v := range x {
-		s.Mean += v / float64(len(x))
-	}
-	if len(x) > 1 {
-		for _, v := range x {
-			s.SD += (v - s.Mean) * (v - s.Mean) / float64(len(x)-1)
-		}
-		s.SD = math.Sqrt(s.SD)
+	if s.N == 1 {
+		s.Mean = x[0]
+	} else if s.N > 1 {
+		s.Mean, s.SD = stat.MeanStdDev(x, nil)
 	}
 	return s
 }
@@ -118,7 +114,7 @@ func cells(x *sweep.Index, records []*sweep.Record) []*Cell {
 		for _, a := range x.Searched() {
 			delete(on, a.Name)
 		}
-		key := keyOf(x, on)
+		key := x.Key(on)
 		c := at[key]
 		if c == nil {
 			c = &Cell{On: on, Rho: r.Rho, Values: r.Values, runs: map[string]*sweep.Record{}}
@@ -160,15 +156,6 @@ func without(on map[string]string, axis string) map[string]string {
 	return out
 }
 
-func keyOf(x *sweep.Index, on map[string]string) string {
-	var b strings.Builder
-	for _, a := range x.Axes {
-		b.WriteString(on[a.Name])
-		b.WriteByte(0)
-	}
-	return b.String()
-}
-
 // pairs compares every cell with the one that has the index's compared values and
 // is equal in the rest.
 func pairs(x *sweep.Index, all []*Cell, interval Interval) []Paired {
@@ -177,7 +164,7 @@ func pairs(x *sweep.Index, all []*Cell, interval Interval) []Paired {
 	}
 	at := map[string]*Cell{}
 	for _, c := range all {
-		at[keyOf(x, c.On)] = c
+		at[x.Key(c.On)] = c
 	}
 	var out []Paired
 	var tested []int
@@ -185,7 +172,7 @@ func pairs(x *sweep.Index, all []*Cell, interval Interval) []Paired {
 	for _, c := range all {
 		on := maps.Clone(c.On)
 		maps.Copy(on, x.Compare)
-		other := at[keyOf(x, on)]
+		other := at[x.Key(on)]
 		if other == nil || other == c {
 			continue
 		}

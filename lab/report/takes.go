@@ -1,6 +1,10 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+)
 
 // takes is what a preset's runs compute at the publication's size, as an estimate.
 type takes struct {
@@ -15,13 +19,6 @@ const (
 	coreRate        = 150e9
 	acceleratorRate = 40e12
 )
-
-// takesWhy says once how the estimates are made.
-const takesWhy = `What a preset of documents would take at its publication's size stands with each that was not run, as an estimate: of the documents that are trained on in all of its runs, of the
-operations of a step (410 * 10^9 a document with LoRA over a VT5-base of 512 tokens and a page, 600 trained whole, 560 over a T5-base with patches, scaled from the 87 that are counted at T5-small's size, docs/MODELS.md),
-of 150 * 10^9 operations a second of a core, which T5-small's measured step comes to, and of 40 * 10^12 of an accelerator with a plugin (--engine xla), which was not measured. Scoring comes on top.
-Rows that are refused are left out, unless all of a preset's are: those first need a round that carries more values, and the 3.6 GB that a program of a whole VT5-base holds besides its states.
-`
 
 // text says how long that takes; "" where nothing is estimated.
 func (t takes) text() string {
@@ -39,13 +36,5 @@ func rounded(x float64) string {
 	for x/float64(unit) >= 100 {
 		unit *= 10
 	}
-	return thousands(int(x/float64(unit)+0.5) * unit)
-}
-
-// thousands writes a number with commas.
-func thousands(n int) string {
-	if n < 1000 {
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+	return humanize.Comma(int64(x/float64(unit)+0.5) * int64(unit))
 }

@@ -36,7 +36,7 @@ func (p *Plan) AccountSearch(by string) error {
 	var places []string
 	trials := map[string][]Point{}
 	for _, at := range p.Points {
-		place := x.place(at.On)
+		place := x.Key(at.On)
 		if trials[place] == nil {
 			places = append(places, place)
 		}

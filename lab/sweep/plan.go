@@ -38,6 +38,15 @@ type Axis struct {
 	Search bool `json:",omitempty"`
 }
 
+// Place names a run by where it stands on axes.
+func Place(axes []Axis, on map[string]string) string {
+	var parts []string
+	for _, a := range axes {
+		parts = append(parts, a.Name+" "+on[a.Name])
+	}
+	return strings.Join(parts, ", ")
+}
+
 // Point is one simulation of the grid.
 type Point struct {
 	On       map[string]string // by axis: the value's name

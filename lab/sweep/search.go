@@ -12,9 +12,9 @@ func (x *Index) Searched() (axes []Axis) {
 	return axes
 }
 
-// place is where a run stands among those that are compared: on every axis, the seed's
+// Key is where a run stands among those that are compared: on every axis, the seed's
 // among them, but the searched ones.
-func (x *Index) place(on map[string]string) string {
+func (x *Index) Key(on map[string]string) string {
 	var b strings.Builder
 	for _, a := range x.Axes {
 		if !a.Search {
@@ -35,10 +35,10 @@ func Chosen(x *Index, records []*Record) []*Record {
 	}
 	trials, done, best := map[string]int{}, map[string]int{}, map[string]*Record{}
 	for _, run := range x.Runs {
-		trials[x.place(run.On)]++
+		trials[x.Key(run.On)]++
 	}
 	for _, r := range records {
-		at := x.place(r.On)
+		at := x.Key(r.On)
 		done[at]++
 		if b := best[at]; b == nil || r.Validation > b.Validation {
 			best[at] = r
@@ -46,7 +46,7 @@ func Chosen(x *Index, records []*Record) []*Record {
 	}
 	var out []*Record
 	for _, r := range records {
-		if at := x.place(r.On); best[at] == r && done[at] == trials[at] {
+		if at := x.Key(r.On); best[at] == r && done[at] == trials[at] {
 			out = append(out, r)
 		}
 	}

@@ -43,7 +43,7 @@ func find(ctx context.Context, name string) (*espeak, error) {
 	if !strings.Contains(e.version, "eSpeak NG") || len(e.version) > 100 {
 		return nil, fmt.Errorf("voices: %s says that it is %.100q, want eSpeak NG", path, e.version)
 	}
-	for list, want := range map[string][]string{"variant": append(slices.Clone(variants), heldOut...), "en": accents} {
+	for list, want := range map[string][]string{"variant": slices.Concat(lists().variants, lists().heldOut), "en": lists().accents} {
 		out, err := run(ctx, path, "--voices="+list)
 		if err != nil {
 			return nil, err

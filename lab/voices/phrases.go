@@ -1,10 +1,14 @@
 package voices
 
 import (
+	_ "embed" // the lists
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/starling-fl/starling/internal/strict"
 )
 
 // What is said.
@@ -15,44 +19,30 @@ const (
 	SayIntents = "intents" // what a bank is asked, with the intents of MINDS-14 (Gerz et al. 2021)
 )
 
-// digits by value.
-var digits = []string{"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"}
+//go:embed voices.yaml
+var listed []byte
 
-// commandWords are the 30 of Speech Commands V1.
-var commandWords = append([]string{"bed", "bird", "cat", "dog", "down", "go", "happy", "house", "left", "marvin", "no", "off", "on",
-	"right", "sheila", "stop", "tree", "up", "wow", "yes"}, digits...)
-
-// intents of MINDS-14, with what is said: {a|b} is one of these.
-var intents = map[string][]string{
-	"abroad": {"i am going {on holiday|abroad|to spain|to italy} and want to use my card there", "can i use my {debit|credit} card abroad",
-		"will my card work in {france|japan|another country}", "what does it cost to pay {abroad|in another country}"},
-	"address": {"i have moved and {need|want} to change my address", "please {update|change} the address on my account",
-		"how do i {tell you|give you} my new address", "my address has changed {last week|this month}"},
-	"app_error": {"the app {does not open|keeps crashing|shows an error}", "i can not log in to {the|your} app",
-		"there is {an error|a problem} with the app on my phone", "your app {stopped working|is not working} today"},
-	"atm_limit": {"how much money can i {take out|get} from the cash machine", "what is the limit at the {atm|cash machine}",
-		"can i {raise|change} my daily limit at the {atm|cash machine}", "is there a {daily|weekly} limit for taking out cash"},
-	"balance": {"what is my balance", "how much money {is in|do i have in} my {savings account|account}",
-		"please tell me the balance of my {account|savings}", "i would like to {check|know} my balance"},
-	"business_loan": {"i want a loan for my {business|company|shop}", "can you {lend|give} money to my business",
-		"how do i apply for a business loan", "what do you need from me for a loan for my {business|company}"},
-	"card_issues": {"my card {is not working|does not work|was refused}", "the {shop|machine} does not take my card",
-		"there is a problem with my {debit|credit} card", "my card is {broken|damaged} and i need {another|a new} one"},
-	"cash_deposit": {"how can i pay cash into my account", "where can i {deposit|pay in} cash",
-		"i want to put {some cash|money} into my {account|savings account}", "can i pay in cash at {the branch|a machine}"},
-	"direct_debit": {"how do i {set up|cancel|stop} a direct debit", "i {want|need} to change a direct debit",
-		"there is a direct debit that i do not know", "can you explain what a direct debit is"},
-	"freeze": {"please {freeze|block} my card", "i have lost my card and want to {freeze|block} it",
-		"my {card|wallet} was stolen so {freeze|block} my account", "how do i freeze my card {now|for a week}"},
-	"high_value_payment": {"i want to {send|transfer} a large {sum|amount} of money", "how do i make a payment of {ten|twenty|fifty} thousand pounds",
-		"what is the {most|limit} that i can transfer", "i am buying a {house|car} and have to pay a large amount"},
-	"joint_account": {"i want to open a joint account with my {wife|husband|partner}", "can you open a joint account for {us|my partner and me}",
-		"how do we set up a joint account", "what do i need to open a joint account"},
-	"latest_transactions": {"what are my {latest|last|recent} transactions", "show me what i {spent|paid} {this week|yesterday|last month}",
-		"can you read me my {last|latest} transactions", "what went out of my account {today|this week}"},
-	"pay_bill": {"i want to pay {a|my} bill", "how do i pay my {phone|water|gas} bill", "please pay the {electricity|internet} bill",
-		"can i pay {a|this} bill {online|over the phone|through the app}"},
-}
+// lists are voices.yaml's, read where they are asked for first.
+var lists = sync.OnceValue(func() (l struct {
+	digits, commands           []string // digits by value, and the words of Speech Commands V1 without them
+	intents                    map[string][]string
+	accents, variants, heldOut []string // of espeak-ng
+}) {
+	var file struct {
+		Digits   string              `yaml:"digits"`
+		Commands string              `yaml:"commands"`
+		Intents  map[string][]string `yaml:"intents"`
+		Accents  string              `yaml:"accents"`
+		Variants string              `yaml:"variants"`
+		HeldOut  string              `yaml:"held_out"`
+	}
+	if err := strict.Decode(listed, &file); err != nil {
+		panic(err) // the file is embedded
+	}
+	l.digits, l.commands, l.intents = strings.Fields(file.Digits), strings.Fields(file.Commands), file.Intents
+	l.accents, l.variants, l.heldOut = strings.Fields(file.Accents), strings.Fields(file.Variants), strings.Fields(file.HeldOut)
+	return l
+})
 
 // utterance is what is said once.
 type utterance struct {
@@ -73,12 +63,12 @@ func newDealer(say string, words []string) (*dealer, error) {
 	switch say {
 	case SayWords:
 		if d.labels = words; len(words) == 0 {
-			d.labels = commandWords
+			d.labels = slices.Concat(lists().commands, lists().digits)
 		}
 	case SayDigits, SayStrings:
-		d.labels = digits
+		d.labels = lists().digits
 	case SayIntents:
-		for name := range intents {
+		for name := range lists().intents {
 			d.labels = append(d.labels, name)
 		}
 	default:
@@ -101,12 +91,12 @@ func (d *dealer) next(rng *rand.Rand) utterance {
 	case SayStrings:
 		said := make([]string, 3+rng.IntN(5))
 		for i := range said {
-			said[i] = digits[rng.IntN(len(digits))]
+			said[i] = lists().digits[rng.IntN(len(lists().digits))]
 		}
 		return utterance{text: strings.Join(said, " ")}
 	case SayIntents:
 		label := d.take()
-		of := intents[label]
+		of := lists().intents[label]
 		return utterance{chosen(rng, of[rng.IntN(len(of))]), label}
 	}
 	word := d.take()

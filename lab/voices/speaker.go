@@ -15,20 +15,6 @@ const (
 	Test       = "test"
 )
 
-// accents of espeak-ng.
-var accents = []string{"en-us", "en-gb", "en-gb-scotland", "en-gb-x-rp", "en-gb-x-gbclan", "en-gb-x-gbcwmd", "en-029", "en-us-nyc"}
-
-// variants of espeak-ng that sound like somebody: those that train, and the others.
-var (
-	variants = []string{"adam", "Alex", "Andrea", "Andy", "Annie", "Diogo", "Gene", "gustave", "Henrique", "marcelo", "Marco", "Mario",
-		"Michael", "Mike", "anika", "antonio", "aunty", "benjamin", "boris", "caleb", "croak", "ed", "edward", "edward2", "f1", "f2",
-		"f3", "f5", "grandma", "grandpa", "iven", "iven2", "john", "kaukovalta", "klatt", "klatt2", "klatt4", "klatt5", "linda", "m1", "m2",
-		"m3", "m4", "m6", "m7", "m8", "max", "michel", "norbert", "pablo", "paul", "pedro", "quincy", "rob", "sandro", "shelby",
-		"steph", "steph3", "travis", "victor"}
-	heldOut = []string{"Alicia", "Denis", "Gene2", "Hugo", "Jacky", "Lee", "Nguyen", "zac", "belinda", "david", "f4", "iven3", "klatt3",
-		"m5", "miguel", "robert", "steph2"}
-)
-
 // Speaker is a generated voice.
 type Speaker struct {
 	ID     string  `json:"id"`
@@ -60,12 +46,12 @@ func speakers(seed uint64, n int, flite bool) []Speaker {
 	for i := range out {
 		rng := source(seed, "speaker", i)
 		s := Speaker{Part: Train}
-		of := variants
+		of := lists().variants
 		switch i % 10 {
 		case 8:
-			s.Part, of = Validation, heldOut
+			s.Part, of = Validation, lists().heldOut
 		case 9:
-			s.Part, of = Test, heldOut
+			s.Part, of = Test, lists().heldOut
 		}
 		for s.ID == "" || taken[s.ID] {
 			var b [4]byte
@@ -73,7 +59,7 @@ func speakers(seed uint64, n int, flite bool) []Speaker {
 			s.ID = hex.EncodeToString(b[:])
 		}
 		taken[s.ID] = true
-		s.Voice = accents[rng.IntN(len(accents))] + "+" + of[rng.IntN(len(of))]
+		s.Voice = lists().accents[rng.IntN(len(lists().accents))] + "+" + of[rng.IntN(len(of))]
 		within := func(low, high float64) float64 { return low + (high-low)*rng.Float64() }
 		s.Pitch, s.Speed, s.Throat = int(within(15, 85)), int(within(110, 190)), within(0.86, 1.16)
 		s.Trims = rng.IntN(2) == 0

@@ -40,14 +40,14 @@ func speakInstead(args []string) {
 		fmt.Println("eSpeak NG text-to-speech: 1.51  Data at: nowhere")
 		return
 	case args[0] == "--voices=variant":
-		for _, v := range append(slices.Clone(variants), heldOut...) {
+		for _, v := range slices.Concat(lists().variants, lists().heldOut) {
 			if v != os.Getenv(standIn) {
 				fmt.Println(" 5  variant --/M x !v/" + v)
 			}
 		}
 		return
 	case args[0] == "--voices=en":
-		fmt.Println(strings.Join(accents, "\n"))
+		fmt.Println(strings.Join(lists().accents, "\n"))
 		return
 	}
 	data := tones(args[len(args)-1], float64(len(args[1])), 22_050)
@@ -182,7 +182,7 @@ func TestSpeakersDiffer(t *testing.T) {
 		ids[s.ID] = true
 		_, variant, _ := strings.Cut(s.Voice, "+")
 		tests := s.Part != Train
-		if slices.Contains(heldOut, variant) != tests || slices.Contains(variants, variant) == tests {
+		if slices.Contains(lists().heldOut, variant) != tests || slices.Contains(lists().variants, variant) == tests {
 			t.Fatalf("%s has voice %s", s.Part, s.Voice)
 		}
 		of := fmt.Sprint(s.Voice, s.Pitch, s.Speed, s.Throat)
@@ -303,10 +303,10 @@ func TestLinesNameWhatIsSaid(t *testing.T) {
 
 // Templates name no letters that a transcript in the model's alphabet has not.
 func TestIntentsAreLettersAndSpaces(t *testing.T) {
-	if len(intents) != 14 {
-		t.Errorf("%d intents, want MINDS-14's", len(intents))
+	if len(lists().intents) != 14 {
+		t.Errorf("%d intents, want MINDS-14's", len(lists().intents))
 	}
-	for label, list := range intents {
+	for label, list := range lists().intents {
 		for _, template := range list {
 			rng := source(1, template, 0)
 			for range 50 {
@@ -366,8 +366,8 @@ func TestEspeakItselfSpeaks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, v := range append(slices.Clone(variants), heldOut...) {
-		voice := accents[i%len(accents)] + "+" + v
+	for i, v := range slices.Concat(lists().variants, lists().heldOut) {
+		voice := lists().accents[i%len(lists().accents)] + "+" + v
 		s, err := e.speak(t.Context(), voice, 50, 150, "seven")
 		if err != nil || s.Seconds() < 0.2 || s.Seconds() > 3 {
 			t.Errorf("%s: %v", voice, err)

@@ -24,6 +24,8 @@ import (
 	"os/signal"
 	"slices"
 	"time"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 func main() {
@@ -64,8 +66,8 @@ func run(ctx context.Context, fleets, rounds, copies int, silent bool) error {
 			if len(x) < 2 || len(less) != len(plain) {
 				return fmt.Errorf("%s of %s was seen %d times, of %d devices", message, set.name, len(x), len(less))
 			}
-			raw, _ := meanOf(slices.Concat(all.seen[k]...))
-			mean, deviation := meanOf(x)
+			raw := stat.Mean(slices.Concat(all.seen[k]...), nil)
+			mean, deviation := stat.MeanStdDev(x, nil)
 			apart := " | "
 			if set.name != dataSets[0].name {
 				d := apartBy(slices.Concat(plain...), x)
@@ -80,16 +82,6 @@ func run(ctx context.Context, fleets, rounds, copies int, silent bool) error {
 // messages are those that are timed.
 var messages = []string{"Ready", "update", "Refuse"}
 
-func meanOf(x []float64) (mean, deviation float64) {
-	for _, v := range x {
-		mean += v / float64(len(x))
-	}
-	for _, v := range x {
-		deviation += (v - mean) * (v - mean) / float64(len(x)-1)
-	}
-	return mean, math.Sqrt(deviation)
-}
-
 // visible is the shift of a mean that a two-sided test at 5 % finds nine times in ten, of n
 // moments on either side.
 func visible(deviation float64, n int) float64 {
@@ -98,19 +90,8 @@ func visible(deviation float64, n int) float64 {
 }
 
 // apartBy is Kolmogorov's and Smirnov's statistic: how far two distributions are apart.
-func apartBy(x, y []float64) (d float64) {
-	x, y = slices.Sorted(slices.Values(x)), slices.Sorted(slices.Values(y))
-	for i, j := 0, 0; i < len(x) && j < len(y); {
-		v := min(x[i], y[j])
-		for i < len(x) && x[i] == v {
-			i++
-		}
-		for j < len(y) && y[j] == v {
-			j++
-		}
-		d = max(d, math.Abs(float64(i)/float64(len(x))-float64(j)/float64(len(y))))
-	}
-	return d
+func apartBy(x, y []float64) float64 {
+	return stat.KolmogorovSmirnov(slices.Sorted(slices.Values(x)), nil, slices.Sorted(slices.Values(y)), nil)
 }
 
 // chanceOf is how often two data sets are so far apart when the devices of a fleet, of which

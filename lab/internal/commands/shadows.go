@@ -20,7 +20,6 @@ import (
 	"github.com/starling-fl/starling/internal/durable"
 	"github.com/starling-fl/starling/internal/engine/plugins"
 	"github.com/starling-fl/starling/internal/exposure"
-	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/usage"
 	"github.com/starling-fl/starling/lab/sweep"
@@ -197,7 +196,7 @@ func (r shadowsReport) print(w io.Writer) error {
 type shadowData struct {
 	people    *exposure.People
 	all, test *dataset.Set
-	sum       string
+	name, sum string   // of the file
 	names     []string // in the order of the file
 	of        []int    // by example: whose it is
 	in        [][]bool // by run, the target first
@@ -207,28 +206,22 @@ type shadowData struct {
 
 func newShadowData(f shadowsFlags) (*shadowData, error) {
 	d := &shadowData{seed: f.settings.Seed, clients: f.settings.Population}
-	var err error
-	if d.all, err = f.columns.Load(f.settings.Data); err != nil {
+	files := labData{columns: f.columns}
+	all, err := files.file(f.settings.Data)
+	if err != nil {
 		return nil, err
 	}
-	if d.test, err = f.columns.Load(f.settings.Test); err != nil {
+	test, err := files.file(f.settings.Test)
+	if err != nil {
 		return nil, err
 	}
-	if d.test, err = d.test.Relabel(d.all.Labels); err != nil {
+	d.all = all.all
+	if d.test, err = test.all.Relabel(d.all.Labels); err != nil {
 		return nil, err
 	}
-	h := sha256.New()
-	for _, part := range []struct {
-		path string
-		set  *dataset.Set
-	}{{f.settings.Data, d.all}, {f.settings.Test, d.test}} {
-		sum, err := fleetdata.Hash(part.path, f.columns, part.set)
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintln(h, sum)
-	}
-	d.sum = hex.EncodeToString(h.Sum(nil))
+	d.name = all.name
+	sum := sha256.Sum256([]byte(all.sha256 + "\n" + test.sha256 + "\n"))
+	d.sum = hex.EncodeToString(sum[:])
 	if d.people, err = exposure.Among(d.all, nil, f.by); err != nil {
 		return nil, err
 	}
@@ -288,11 +281,7 @@ func (d *shadowData) get(of sweep.Source) (*sweep.Data, error) {
 			mine = append(mine, at)
 		}
 	}
-	name, err := fleetdata.Name(of.Path)
-	if err != nil {
-		return nil, err
-	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%q\n%d", d.sum, d.members(run), d.clients))
-	return &sweep.Data{Name: name, SHA256: hex.EncodeToString(sum[:]), Labels: d.all.Labels, Train: d.all.Pick(mine), Clients: parts,
+	return &sweep.Data{Name: d.name, SHA256: hex.EncodeToString(sum[:]), Labels: d.all.Labels, Train: d.all.Pick(mine), Clients: parts,
 		Validation: d.test, Test: d.test}, nil
 }

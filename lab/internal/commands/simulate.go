@@ -303,44 +303,34 @@ type simulation struct {
 
 // print is the result for people.
 func (r simulation) print(w io.Writer) error {
-	t := &tableWriter{w: w}
-	t.line("What the deployment would come to (a simulation protects nobody)")
-	t.line("")
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("What the deployment would come to (a simulation protects nobody)")
+	line("")
 	if r.ANLS != nil {
-		t.line("  exact match     %5.1f %%  at rank %d, which validation chose (%.1f %%)", 100*r.Accuracy, r.Rank, 100*r.Validation)
-		t.line("  ANLS            %5.1f", 100**r.ANLS)
+		line("  exact match     %5.1f %%  at rank %d, which validation chose (%.1f %%)", 100*r.Accuracy, r.Rank, 100*r.Validation)
+		line("  ANLS            %5.1f", 100**r.ANLS)
 		for _, name := range slices.Sorted(maps.Keys(r.Sources)) {
-			t.line("    of %-10.40s %5.1f", name, 100*r.Sources[name])
+			line("    of %-10.40s %5.1f", name, 100*r.Sources[name])
 		}
 	} else if r.WordErrors != nil {
-		t.line("  word errors     %5.1f %%  at rank %d, which validation chose (%.1f %%)", 100**r.WordErrors, r.Rank, 100*(1-r.Validation))
-		t.line("  characters      %5.1f %% errors", 100**r.CharacterErrors)
+		line("  word errors     %5.1f %%  at rank %d, which validation chose (%.1f %%)", 100**r.WordErrors, r.Rank, 100*(1-r.Validation))
+		line("  characters      %5.1f %% errors", 100**r.CharacterErrors)
 	} else {
-		t.line("  test accuracy   %5.1f %%  at rank %d, which validation chose (%.1f %%)", 100*r.Accuracy, r.Rank, 100*r.Validation)
-		t.line("  macro-F1        %5.1f %%", 100*r.MacroF1)
+		line("  test accuracy   %5.1f %%  at rank %d, which validation chose (%.1f %%)", 100*r.Accuracy, r.Rank, 100*r.Validation)
+		line("  macro-F1        %5.1f %%", 100*r.MacroF1)
 	}
-	t.line("  privacy         %s", r.Guarantee)
-	t.line("  noise           z %.4g; norm %.3g of the mean update's %.3g; rho %.3g", r.NoiseMultiplier, r.NoiseNorm, r.SignalNorm, r.Rho)
-	t.line("  clipped         %5.1f %% of updates", 100*r.Clipped)
-	t.line("  a device moves  %s up, %s down in a round it is drawn in (vector and slice, without keys)", terminal.Bytes(int64(r.BytesUp)), terminal.Bytes(int64(r.BytesDown)))
-	t.line("  engine          %s", r.Engine)
-	t.line("  took            %s", time.Duration(r.Seconds*float64(time.Second)).Round(time.Second/10))
+	line("  privacy         %s", r.Guarantee)
+	line("  noise           z %.4g; norm %.3g of the mean update's %.3g; rho %.3g", r.NoiseMultiplier, r.NoiseNorm, r.SignalNorm, r.Rho)
+	line("  clipped         %5.1f %% of updates", 100*r.Clipped)
+	line("  a device moves  %s up, %s down in a round it is drawn in (vector and slice, without keys)", terminal.Bytes(int64(r.BytesUp)), terminal.Bytes(int64(r.BytesDown)))
+	line("  engine          %s", r.Engine)
+	line("  took            %s", time.Duration(r.Seconds*float64(time.Second)).Round(time.Second/10))
 	if r.Checkpoint != "" {
-		t.line("")
-		t.line("Files: %s", r.Checkpoint)
-		t.line("Next:  starling evaluate --checkpoint %s FILE", r.Checkpoint)
+		line("")
+		line("Files: %s", r.Checkpoint)
+		line("Next:  starling evaluate --checkpoint %s FILE", r.Checkpoint)
 	}
-	return t.err
-}
-
-// tableWriter keeps the first error.
-type tableWriter struct {
-	w   io.Writer
-	err error
-}
-
-func (t *tableWriter) line(format string, args ...any) {
-	if t.err == nil {
-		_, t.err = fmt.Fprintf(t.w, format+"\n", args...)
-	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }

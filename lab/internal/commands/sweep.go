@@ -153,10 +153,10 @@ func runSweep(ctx context.Context, a *command.App, f sweepFlags, plan *sweep.Pla
 			return err
 		}
 		if err := lab.Check(p.Settings); err != nil {
-			return fmt.Errorf("run %d of %d (%s): %w", i+1, len(plan.Points), place(plan, p), err)
+			return fmt.Errorf("run %d of %d (%s): %w", i+1, len(plan.Points), sweep.Place(plan.Axes, p.On), err)
 		}
 		if f.dryRun {
-			fmt.Fprintf(a.Stderr, "%4d/%d  %s\n", i+1, len(plan.Points), place(plan, p))
+			fmt.Fprintf(a.Stderr, "%4d/%d  %s\n", i+1, len(plan.Points), sweep.Place(plan.Axes, p.On))
 		}
 	}
 	bases.SayTask(a.Stderr, !slices.ContainsFunc(plan.Points, func(p sweep.Point) bool { return !p.Settings.NamesTask() }), lab.Base)
@@ -188,7 +188,7 @@ func runSweep(ctx context.Context, a *command.App, f sweepFlags, plan *sweep.Pla
 	}
 	began := time.Now()
 	for i, p := range plan.BySeed() {
-		head := fmt.Sprintf("%4d/%d  %s", i+1, len(plan.Points), place(plan, p))
+		head := fmt.Sprintf("%4d/%d  %s", i+1, len(plan.Points), sweep.Place(plan.Axes, p.On))
 		lab.Progress = func(_ sweep.Point, r simulate.Round, of int) {
 			if r.Number%max(1, of/5) == 0 && r.Number < of {
 				fmt.Fprintf(a.Stderr, "%s  round %d/%d\n", head, r.Number, of)
@@ -205,7 +205,7 @@ func runSweep(ctx context.Context, a *command.App, f sweepFlags, plan *sweep.Pla
 			var disk *fs.PathError
 			if ctx.Err() != nil || errors.Is(err, sweep.ErrOther) || errors.Is(err, simulate.ErrState) || errors.As(err, &disk) {
 				// What the next runs would meet too.
-				return fmt.Errorf("%s: %w", place(plan, p), err)
+				return fmt.Errorf("%s: %w", sweep.Place(plan.Axes, p.On), err)
 			}
 			if errors.Is(err, sweep.ErrBusy) {
 				out.Busy++
@@ -214,7 +214,7 @@ func runSweep(ctx context.Context, a *command.App, f sweepFlags, plan *sweep.Pla
 			}
 			failed, kept := lab.KeepFailure(p, filepath.Join(f.out, sweep.RunsFolder), err)
 			if kept != nil {
-				return fmt.Errorf("%s: %w", place(plan, p), errors.Join(err, kept))
+				return fmt.Errorf("%s: %w", sweep.Place(plan.Axes, p.On), errors.Join(err, kept))
 			}
 			out.Failed = append(out.Failed, failed)
 			fmt.Fprintf(a.Stderr, "%s  failed: %v\n", head, err)
@@ -251,15 +251,6 @@ func runSweep(ctx context.Context, a *command.App, f sweepFlags, plan *sweep.Pla
 		err = fmt.Errorf("%d of %d runs failed, the first: %s; the same command tries them again", n, len(plan.Points), out.Failed[0].Error)
 	}
 	return err
-}
-
-// place names a point by its axes.
-func place(plan *sweep.Plan, p sweep.Point) string {
-	var parts []string
-	for _, axis := range plan.Axes {
-		parts = append(parts, axis.Name+" "+p.On[axis.Name])
-	}
-	return strings.Join(parts, ", ")
 }
 
 // tables reports whether what was given is a folder of presets' tables, and of no sweep.
