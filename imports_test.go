@@ -166,7 +166,7 @@ lab/loadtest: internal/contract internal/wire log quant secagg
 lab/pretraining: dataset internal/seeded internal/strict job/training model model/nn task tokenizer trainer
 lab/readers:
 lab/sweep: internal/named coordinator dataset dataset/partition dp dp/accounting edge internal/durable internal/nearest internal/strict job model quant simulate task
-lab/voices: audio
+lab/voices: audio internal/strict
 log: internal/cbor vrf
 nf4:
 program: internal/wire job job/training model model/nn nf4 wasm/compiler

@@ -18,5 +18,3 @@ func TestBandwidthTrains(t *testing.T) {
 		}
 	}
 }
-
-)
