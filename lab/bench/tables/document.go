@@ -62,13 +62,13 @@ func render(results map[string]result) string {
 	b.WriteString(preamble)
 	b.WriteString(opening(results))
 	for _, s := range sections {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", s.title, strings.TrimSpace(s.about))
-		r, ok := results[s.name]
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", s.Title, strings.TrimSpace(s.About))
+		r, ok := results[s.Name]
 		if !ok {
-			fmt.Fprintf(&b, "Not run yet: `make bench ONLY=%s`.\n", s.name)
+			fmt.Fprintf(&b, "Not run yet: `make bench ONLY=%s`.\n", s.Name)
 			continue
 		}
-		fmt.Fprintf(&b, "<!-- begin %s: %s -->\nMade by `%s`,\n%s.\n", s.name, r.made, s.command(), strings.ReplaceAll(r.made, "; ", ";\n"))
+		fmt.Fprintf(&b, "<!-- begin %s: %s -->\nMade by `%s`,\n%s.\n", s.Name, r.made, s.command(), strings.ReplaceAll(r.made, "; ", ";\n"))
 		if r.unclean() {
 			b.WriteString("**Not of a commit:** the tree had changes that none holds, so these figures cannot be made again exactly.\n")
 		}
@@ -77,7 +77,7 @@ func render(results map[string]result) string {
 			b.WriteString("Hashed as printed here on 2026-11-23; before, nothing held it.\n")
 			as = "found "
 		}
-		fmt.Fprintf(&b, "\n%s\n<!-- end %s: %ssha256 %s -->\n", strings.TrimSpace(r.table), s.name, as, r.sum)
+		fmt.Fprintf(&b, "\n%s\n<!-- end %s: %ssha256 %s -->\n", strings.TrimSpace(r.table), s.Name, as, r.sum)
 	}
 	return b.String()
 }

@@ -10,9 +10,15 @@ import (
 	"strings"
 )
 
-// row is one figure of a Go benchmark: bench is its name without "Benchmark" and
-// the number of processors, metric the unit it is reported in.
-type row struct{ what, pkg, bench, metric, goal string }
+// row is one figure of a Go benchmark: Benchmark is its name without "Benchmark" and
+// the number of processors, Metric the unit it is reported in.
+type row struct {
+	What      string `yaml:"what"`
+	Package   string `yaml:"package"`
+	Benchmark string `yaml:"benchmark"`
+	Metric    string `yaml:"metric"`
+	Goal      string `yaml:"goal"`
+}
 
 // goRun runs the benchmarks that rows name, package by package, and returns their
 // metrics by package, benchmark and unit.
@@ -20,10 +26,10 @@ func goRun(ctx context.Context, rows []row, benchtime string) (map[[3]string]flo
 	var pkgs []string
 	names := map[string][]string{}
 	for _, r := range rows {
-		if names[r.pkg] == nil {
-			pkgs = append(pkgs, r.pkg)
+		if names[r.Package] == nil {
+			pkgs = append(pkgs, r.Package)
 		}
-		names[r.pkg] = append(names[r.pkg], r.bench)
+		names[r.Package] = append(names[r.Package], r.Benchmark)
 	}
 	got := map[[3]string]float64{}
 	for _, pkg := range pkgs {
@@ -76,11 +82,11 @@ func goTable(rows []row, got map[[3]string]float64) (string, error) {
 	var b strings.Builder
 	b.WriteString("| what | benchmark | figure | goal |\n| --- | --- | --- | --- |\n")
 	for _, r := range rows {
-		v, ok := got[[3]string{r.pkg, r.bench, r.metric}]
+		v, ok := got[[3]string{r.Package, r.Benchmark, r.Metric}]
 		if !ok {
-			return "", fmt.Errorf("%s has no Benchmark%s with a %s", r.pkg, r.bench, r.metric)
+			return "", fmt.Errorf("%s has no Benchmark%s with a %s", r.Package, r.Benchmark, r.Metric)
 		}
-		fmt.Fprintf(&b, "| %s | `%s %s` | %s | %s |\n", r.what, r.pkg, r.bench, figure(v, r.metric), r.goal)
+		fmt.Fprintf(&b, "| %s | `%s %s` | %s | %s |\n", r.What, r.Package, r.Benchmark, figure(v, r.Metric), r.Goal)
 	}
 	return b.String(), nil
 }

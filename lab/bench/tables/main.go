@@ -32,7 +32,7 @@ func main() {
 	defer stop()
 	if *list {
 		for _, s := range sections {
-			fmt.Printf("%-12s %s\n", s.name, s.title)
+			fmt.Printf("%-12s %s\n", s.Name, s.Title)
 		}
 		return
 	}
@@ -65,10 +65,10 @@ func run(ctx context.Context, only, out string, again bool) error {
 	}
 	var failed error
 	for _, s := range chosen {
-		fmt.Fprintf(os.Stderr, "== %s: %s\n", s.name, s.command())
+		fmt.Fprintf(os.Stderr, "== %s: %s\n", s.Name, s.command())
 		table, err := s.run(ctx)
 		if err != nil { // the others are worth having
-			failed = fmt.Errorf("%s: %w", s.name, err)
+			failed = fmt.Errorf("%s: %w", s.Name, err)
 			fmt.Fprintln(os.Stderr, "tables:", failed)
 			continue
 		}
@@ -76,7 +76,7 @@ func run(ctx context.Context, only, out string, again bool) error {
 		if err != nil {
 			return err
 		}
-		results[s.name] = printed(of, table)
+		results[s.Name] = printed(of, table)
 		if err := os.WriteFile(out, []byte(render(results)), 0o644); err != nil {
 			return err
 		}
@@ -87,11 +87,11 @@ func run(ctx context.Context, only, out string, again bool) error {
 // choose finds the sections by name.
 func choose(only string) ([]section, error) {
 	if only == "" {
-		return slices.DeleteFunc(slices.Clone(sections), func(s section) bool { return s.long }), nil
+		return slices.DeleteFunc(slices.Clone(sections), func(s section) bool { return s.Long }), nil
 	}
 	var chosen []section
 	for name := range strings.SplitSeq(only, ",") {
-		i := slices.IndexFunc(sections, func(s section) bool { return s.name == name })
+		i := slices.IndexFunc(sections, func(s section) bool { return s.Name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("no section %q (-list lists them)", name)
 		}

@@ -2,43 +2,61 @@ package main
 
 import (
 	"context"
+	_ "embed" // what the document says
 	"os"
 	"os/exec"
 	"strings"
+
+	"github.com/starling-fl/starling/internal/strict"
 )
 
 // section is one table, or a few made by one command.
 type section struct {
-	name, title string
-	about       string   // what is measured and what is not; Markdown
-	script      []string // prints Markdown, and progress to standard error
-	raw         bool     // prints plain text instead
-	rows        []row    // or: figures of Go benchmarks
-	benchtime   string
-	long        bool // only by name
+	Name      string   `yaml:"name"`
+	Title     string   `yaml:"title"`
+	About     string   `yaml:"about"`  // what is measured and what is not; Markdown
+	Script    []string `yaml:"script"` // prints Markdown, and progress to standard error
+	Raw       bool     `yaml:"raw"`    // prints plain text instead
+	Rows      []row    `yaml:"rows"`   // or: figures of Go benchmarks
+	Benchtime string   `yaml:"benchtime"`
+	Long      bool     `yaml:"long"` // only by name
+}
+
+//go:embed sections.yaml
+var sectionsFile []byte
+
+// sections are the document's, in its order.
+var sections = read[[]section](sectionsFile)
+
+// read decodes an embedded file.
+func read[T any](file []byte) (v T) {
+	if err := strict.Decode(file, &v); err != nil {
+		panic(err)
+	}
+	return v
 }
 
 // command is what a reader runs to make the section alone.
 func (s section) command() string {
-	if s.script != nil {
-		return strings.Join(s.script, " ")
+	if s.Script != nil {
+		return strings.Join(s.Script, " ")
 	}
-	return "make bench ONLY=" + s.name
+	return "make bench ONLY=" + s.Name
 }
 
 func (s section) run(ctx context.Context) (string, error) {
-	if s.script == nil {
-		got, err := goRun(ctx, s.rows, s.benchtime)
+	if s.Script == nil {
+		got, err := goRun(ctx, s.Rows, s.Benchtime)
 		if err != nil {
 			return "", err
 		}
-		return goTable(s.rows, got)
+		return goTable(s.Rows, got)
 	}
-	cmd := exec.CommandContext(ctx, s.script[0], s.script[1:]...)
+	cmd := exec.CommandContext(ctx, s.Script[0], s.Script[1:]...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	table := string(out)
-	if s.raw {
+	if s.Raw {
 		table = "```text\n" + strings.TrimSpace(table) + "\n```"
 	}
 	return table, err

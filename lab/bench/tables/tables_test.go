@@ -109,7 +109,7 @@ func TestUncleanTreesAreRefused(t *testing.T) {
 func TestRoundTrip(t *testing.T) {
 	want := map[string]result{}
 	for _, s := range sections {
-		want[s.name] = printed("2026-01-02, commit abc, a machine", "| a |\n| --- |\n| "+s.name+" |\n\nA line.\n\n| b |")
+		want[s.Name] = printed("2026-01-02, commit abc, a machine", "| a |\n| --- |\n| "+s.Name+" |\n\nA line.\n\n| b |")
 	}
 	text := render(want)
 	got := parse(text)
