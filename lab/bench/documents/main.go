@@ -9,7 +9,6 @@ package main
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -22,10 +21,8 @@ import (
 	"github.com/starling-fl/starling/lab/bench/central"
 	"github.com/starling-fl/starling/model"
 	embedded "github.com/starling-fl/starling/model/base"
-	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/simulate"
 	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/tokenizer"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
@@ -139,11 +136,15 @@ func (f flags) run(ctx context.Context) error {
 		return err
 	}
 	adapter := model.NewAdapter(layout, f.seed)
-	before, err := score(ctx, base, t, adapter, rank, test.Examples)
+	scores, err := evaluate.NewQuestions(compiler.New(), base, layout, documentTokens, test)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "before: exact match %.1f %%, ANLS %.1f\n", 100*before.exact, 100*before.anls)
+	before, err := scores[0].Score(ctx, adapter, rank)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "before: exact match %.1f %%, ANLS %.1f\n", 100*before.ExactMatch, 100*before.ANLS)
 	began := cputime.Now()
 	rate := j.Training.LearningRate
 	how := fmt.Sprintf("%d x %d", f.steps, f.batch)
@@ -163,14 +164,14 @@ func (f flags) run(ctx context.Context) error {
 		}
 	}
 	trained := cputime.Now() - began
-	after, err := score(ctx, base, t, adapter, rank, test.Examples)
+	after, err := scores[0].Score(ctx, adapter, rank)
 	if err != nil {
 		return err
 	}
 	fmt.Println("| method | steps x questions | epsilon | senders | questions of unseen senders | exact match | ANLS | before | processor time of training |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	fmt.Printf("| %s, rate %.2g | %s | %s | %d | %d | %.1f %% | %.1f | %.1f %%, %.1f | %.0f s |\n", f.method, rate, how, epsilon, f.senders, len(test.Examples),
-		100*after.exact, 100*after.anls, 100*before.exact, 100*before.anls, trained.Seconds())
+		100*after.ExactMatch, 100*after.ANLS, 100*before.ExactMatch, 100*before.ANLS, trained.Seconds())
 	if f.out == "" {
 		return nil
 	}
@@ -196,36 +197,4 @@ func (f flags) federate(ctx context.Context, j job.Job, base *model.Base, train 
 	}
 	defer run.Close()
 	return run.Rounds(ctx)
-}
-
-// figures are means over questions.
-type figures struct{ exact, anls float64 }
-
-func score(ctx context.Context, base *model.Base, t task.Task, adapter *model.Adapter, rank int, examples []dataset.Example) (s figures, err error) {
-	reads, ok := t.(task.Reader)
-	if !ok {
-		return s, errors.New("the task asks nothing")
-	}
-	tok, err := tokenizer.ParseFor(base.Tokenizer, base.Config.VocabSize, base.Config.PadTokenID)
-	if err != nil {
-		return s, err
-	}
-	g, err := nn.NewGenerator(adapter.Layout(), base, documentTokens, compiler.New())
-	if err != nil {
-		return s, err
-	}
-	rows, err := task.ReadAll(reads, examples)
-	if err != nil {
-		return s, err
-	}
-	answers, err := g.Answers(ctx, adapter.Slice(rank), rank, rows)
-	if err != nil {
-		return s, err
-	}
-	for i, a := range answers {
-		said := tok.Decode(a.Tokens)
-		s.exact += evaluate.ExactMatch(said, examples[i].Answers) / float64(len(examples))
-		s.anls += evaluate.ANLS(said, examples[i].Answers) / float64(len(examples))
-	}
-	return s, nil
 }
