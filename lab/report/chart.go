@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -41,6 +42,14 @@ func over(x float64, values []float64) mark {
 	m := mark{x: x, y: summarize(values).Mean, n: len(values)}
 	m.low, m.high = IntervalT.of(values)
 	return m
+}
+
+// marks are those of all values, in the order of their x.
+func marks(values map[int][]float64) (points []mark) {
+	for _, x := range slices.Sorted(maps.Keys(values)) {
+		points = append(points, over(float64(x), values[x]))
+	}
+	return points
 }
 
 // note says what the marks and whiskers are, and of how many seeds: a figure is read

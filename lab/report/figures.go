@@ -183,11 +183,7 @@ func (r *Report) byRank() (chart, bool) {
 		}
 	}
 	for _, name := range order {
-		s := series{name: name}
-		for _, rank := range slices.Sorted(maps.Keys(at[name])) {
-			s.points = append(s.points, over(float64(rank), at[name][rank]))
-		}
-		c.series = append(c.series, s)
+		c.series = append(c.series, series{name, marks(at[name])})
 	}
 	return c, len(ranks) > 1
 }
@@ -208,12 +204,8 @@ func (r *Report) curves() (chart, bool) {
 				}
 			}
 		}
-		s := series{name: r.label(cell)}
-		for _, v := range slices.Sorted(maps.Keys(at)) {
-			s.points = append(s.points, over(float64(v), at[v]))
-		}
-		if len(s.points) > 0 {
-			c.series = append(c.series, s)
+		if len(at) > 0 {
+			c.series = append(c.series, series{r.label(cell), marks(at)})
 		}
 	}
 	return c, len(c.series) > 0

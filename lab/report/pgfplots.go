@@ -11,8 +11,8 @@ import (
 	"github.com/starling-fl/starling/lab/canvas"
 )
 
-// marks are pgfplots' names of shapes, in the same order.
-var marks = []string{"*", "square*", "triangle", "triangle*", "o", "square", "x"}
+// texMarks are pgfplots' names of shapes, in the same order.
+var texMarks = []string{"*", "square*", "triangle", "triangle*", "o", "square", "x"}
 
 // pgfplots writes charts side by side as a LaTeX document of their own, with the figures in
 // it: an author changes fonts, colours and words there, and \input or \includegraphics it.
@@ -74,7 +74,7 @@ func (c chart) axis(b *bytes.Buffer, all []chart, i int) {
 	fmt.Fprintf(b, "\\nextgroupplot[%s]\n", strings.Join(options, ", "))
 	for k, s := range c.series {
 		_, dash := palette.Look(k)
-		style := []string{fmt.Sprintf("color=series%d", k%len(palette.Series)), "mark=" + marks[(k+k/len(palette.Series))%len(marks)], "mark options={solid}"}
+		style := []string{fmt.Sprintf("color=series%d", k%len(palette.Series)), "mark=" + texMarks[(k+k/len(palette.Series))%len(texMarks)], "mark options={solid}"}
 		switch {
 		case !c.lines:
 			style = append(style, "only marks")

@@ -23,7 +23,7 @@ import (
 
 // opening says what the document holds, how estimates are made and claims are judged, and begins the table of claims.
 //
-//go:embed opening.md
+//go:embed opening.txt
 var opening string
 
 // figures says of each of a publication's figures what it shows and what makes it.

@@ -56,9 +56,7 @@ func Runs(records []*sweep.Record) (Plot, error) {
 		epsilon.points = append(epsilon.points, over(spent, s.accuracy))
 		traffic.points = append(traffic.points, over(summarize(s.bytes).Mean, s.accuracy))
 	}
-	for _, n := range slices.Sorted(maps.Keys(ranks)) {
-		rank.points = append(rank.points, over(float64(n), ranks[n]))
-	}
+	rank.points = marks(ranks)
 	const y = "validation accuracy, %"
 	var charts []chart
 	if len(rounds) > 1 {

@@ -22,6 +22,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/starling-fl/starling/lab/internal/resident"
 )
 
 // devices is the smallest fleet that a job without guarantees against its own
@@ -246,15 +248,7 @@ func (p *process) wait() error {
 		case err := <-p.done:
 			return err
 		case <-tick.C:
-			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-			if err != nil {
-				continue // it is just ending
-			}
-			if _, rest, ok := strings.Cut(string(b), "VmHWM:"); ok {
-				if kb, err := strconv.ParseFloat(strings.Fields(rest)[0], 64); err == nil {
-					p.peak = max(p.peak, kb*1024/1e6)
-				}
-			}
+			p.peak = max(p.peak, float64(resident.Peak(p.cmd.Process.Pid))*1024/1e6)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/internal/cputime"
 	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/lab/internal/resident"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -81,7 +82,7 @@ func coordinate(ctx context.Context, o options) error {
 		case (p.State == monitor.StateCommitted || p.State == monitor.StateAbandoned) && !began.IsZero():
 			_ = out.Encode(report{Round: p.Round, State: p.State, Reason: p.Reason, Dropped: p.Dropped,
 				Wall: time.Since(began).Seconds(), CPU: cputime.Now().Seconds() - before,
-				System: system() - kernel, Peak: peak(), Release: time.Since(releasing).Seconds()})
+				System: system() - kernel, Peak: float64(resident.Own()) / 1e6, Release: time.Since(releasing).Seconds()})
 			began = time.Time{}
 		}
 	}}

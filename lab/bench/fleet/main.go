@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/lab/internal/resident"
 	"github.com/starling-fl/starling/lab/loadtest"
 )
 
@@ -134,7 +135,7 @@ func drive(ctx context.Context, o options) error {
 		others := max(0, d.busy-r.CPU-d.cpu) / d.all
 		work := d.cpu / float64(runtime.NumCPU())
 		fmt.Printf("| %d | %d | %.2f | %.0f | %.2f | %.2f | %.2f | %.2f, net %.2f | %.0f | %.0f |\n", r.Round, r.Dropped, r.Wall,
-			100*others, r.CPU, r.System, d.cpu, r.Wall/work, r.Wall*(1-others)/work, r.Peak, peak())
+			100*others, r.CPU, r.System, d.cpu, r.Wall/work, r.Wall*(1-others)/work, r.Peak, float64(resident.Own())/1e6)
 	}
 	between.show(over)
 	fmt.Printf("\nReleases took %.2f s of the wall.\n", releases)
@@ -197,18 +198,6 @@ func files(need uint64) error {
 		return fmt.Errorf("%d open files are allowed, %d needed: raise the hard limit (ulimit -Hn)", l.Max, need)
 	}
 	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l)
-}
-
-// peak is this process's largest resident memory in megabytes.
-func peak() float64 {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	if runtime.GOOS == "darwin" {
-		return float64(u.Maxrss) / 1e6
-	}
-	return float64(u.Maxrss) * 1024 / 1e6
 }
 
 // system is the processor time that the kernel has spent for this process, in

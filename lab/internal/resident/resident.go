@@ -1,4 +1,4 @@
-// Package resident is what memory other processes hold, for long runs that look for its growth.
+// Package resident is what memory processes hold, for runs that look for its growth or its peak.
 package resident
 
 import (
@@ -9,12 +9,17 @@ import (
 )
 
 // Set is a process's resident set in kB, or 0 if it has ended.
-func Set(pid int) int {
+func Set(pid int) int { return status(pid, "VmRSS:") }
+
+// Peak is the largest that it had so far, likewise.
+func Peak(pid int) int { return status(pid, "VmHWM:") }
+
+func status(pid int, field string) int {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
 	}
-	_, rest, _ := strings.Cut(string(b), "VmRSS:")
+	_, rest, _ := strings.Cut(string(b), field)
 	kb, _ := strconv.Atoi(strings.Fields(rest + " 0")[0]) // 0 if there is none
 	return kb
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/starling-fl/starling/lab/internal/resident"
 	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm"
 )
@@ -209,6 +210,6 @@ func runWazero(ctx context.Context, programFile, inputs string, warm, steps int,
 		return nil, err
 	}
 	r.State = fmt.Sprintf("%x", sum)
-	r.PeakRSS = peakRSS()
+	r.PeakRSS = resident.Own()
 	return r, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/lab/internal/resident"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/task"
@@ -90,7 +91,7 @@ func runGoMLX(ctx context.Context, dir, name string, warm, steps int, smooth boo
 		}
 	}
 	r.times(times)
-	r.PeakRSS = peakRSS()
+	r.PeakRSS = resident.Own()
 	return r, nil
 }
 

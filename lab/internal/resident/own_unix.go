@@ -1,14 +1,14 @@
 //go:build unix
 
-package main
+package resident
 
 import (
 	"runtime"
 	"syscall"
 )
 
-// peakRSS returns the process's largest resident set so far, in bytes.
-func peakRSS() int64 {
+// Own is this process's largest resident set so far, in bytes.
+func Own() int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0
