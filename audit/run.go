@@ -308,7 +308,7 @@ func (r *run) round(ctx context.Context, a Attendance) (made bool, err error) {
 	if err != nil || !enough {
 		return false, err
 	}
-	d, err := r.core.Draw(coordinator.Coins(dp.PoissonDrawNumbered(j.Cohort.Population)))
+	d, err := r.core.Draw(dp.PoissonDrawNumbered(j.Cohort.Population))
 	if err != nil {
 		return false, err
 	}

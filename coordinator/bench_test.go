@@ -159,9 +159,9 @@ func BenchmarkDrawing(b *testing.B) {
 		b.Fatal(err)
 	}
 	round := 0
-	for name, draw := range map[string]func() (fleet.Roll, Coins, error){
-		"coins": func() (fleet.Roll, Coins, error) { r, err := f.Roll(); return r, dp.PoissonDraw(r.Population), err },
-		"fixed": func() (fleet.Roll, Coins, error) {
+	for name, draw := range map[string]func() (fleet.Roll, dp.Draw, error){
+		"coins": func() (fleet.Roll, dp.Draw, error) { r, err := f.Roll(); return r, dp.PoissonDraw(r.Population), err },
+		"fixed": func() (fleet.Roll, dp.Draw, error) {
 			r, err := f.There(now)
 			return r, dp.FixedDraw(r.Population, 1000), err
 		},

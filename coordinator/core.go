@@ -178,10 +178,6 @@ func (c *Core) Restore(s Snapshot) error {
 	return nil
 }
 
-// Coins flips a coin of probability q for every member of a population and
-// returns the numbers of those who are in.
-type Coins func(q float64, rnd io.Reader) (in []int, cert dp.Certificate, err error)
-
 // Draw is a round as it was drawn, before anybody has answered.
 type Draw struct {
 	id       uint64  // of the round; contributions' randomness is keyed by it
@@ -199,7 +195,7 @@ type Draw struct {
 
 // Draw begins the next round: it draws rank, rotation and cohort, each from its own randomness. It
 // does not check the budget.
-func (c *Core) Draw(coins Coins) (*Draw, error) {
+func (c *Core) Draw(coins dp.Draw) (*Draw, error) {
 	id := c.nextRound
 	d := &Draw{id: id, clip: c.clip, kept: 1}
 	var err error

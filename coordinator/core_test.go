@@ -28,7 +28,7 @@ func TestNoiseIsInAllThatIsReleased(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := core.Draw(Coins(dp.PoissonDrawNumbered(20)))
+		d, err := core.Draw(dp.PoissonDrawNumbered(20))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestRoundsAreApart(t *testing.T) {
 	}
 	rotations, ids := map[[32]byte]bool{{}: true}, map[uint64]bool{0: true}
 	for range 5 {
-		d, err := core.Draw(Coins(dp.PoissonDrawNumbered(20)))
+		d, err := core.Draw(dp.PoissonDrawNumbered(20))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +179,7 @@ func TestAverageOfTheLastRounds(t *testing.T) {
 	for n := 1; n <= rounds; n++ {
 		var events [2]dp.Event
 		for i, c := range []*Core{plain, averaged} {
-			d, err := c.Draw(Coins(dp.PoissonDrawNumbered(20)))
+			d, err := c.Draw(dp.PoissonDrawNumbered(20))
 			if err != nil {
 				t.Fatal(err)
 			}

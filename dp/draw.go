@@ -6,9 +6,13 @@ import (
 	"io"
 )
 
+// A Draw draws who of a population is in a round, each with probability q unless it says otherwise,
+// and returns their places, ascending.
+type Draw func(q float64, rnd io.Reader) (in []int, cert Certificate, err error)
+
 // PoissonDraw returns a draw over a population, see [DrawCohort], that names who is in by place,
 // ascending. It takes time in the runs and in the cohort, none in the members.
-func PoissonDraw(p Population) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
+func PoissonDraw(p Population) Draw {
 	return func(q float64, rnd io.Reader) ([]int, Certificate, error) {
 		who, cert, err := PoissonDrawNumbered(p.n)(q, rnd)
 		if err == nil {
@@ -21,7 +25,7 @@ func PoissonDraw(p Population) func(q float64, rnd io.Reader) ([]int, Certificat
 // PoissonDrawNumbered returns a draw over n members without identity keys, as a simulation has
 // them, that names who is in by number, ascending, in time and memory of the cohort's size. From
 // one stream it draws the places that PoissonDraw does.
-func PoissonDrawNumbered(n int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
+func PoissonDrawNumbered(n int) Draw {
 	return func(q float64, rnd io.Reader) ([]int, Certificate, error) {
 		limit, err := coinLimit(q)
 		if err != nil {

@@ -34,7 +34,7 @@ func TestNumberedDrawsAsRoll(t *testing.T) {
 			for _, i := range want {
 				in[i] = true
 			}
-			for name, draw := range map[string]func(float64, io.Reader) ([]int, Certificate, error){
+			for name, draw := range map[string]Draw{
 				"roll": PoissonDraw(population), "numbered": PoissonDrawNumbered(n)} {
 				got, cert, err := draw(q, rand.NewChaCha8(seed))
 				if err != nil {

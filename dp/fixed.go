@@ -15,7 +15,7 @@ const MethodFixed = "fixed/v1"
 // FixedDraw returns a draw of exactly size of a population, every set of so many with the same
 // probability. It returns their places, ascending. The rate that it is asked for has no meaning
 // here. It is an error where there are fewer.
-func FixedDraw(p Population, size int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
+func FixedDraw(p Population, size int) Draw {
 	return func(_ float64, rnd io.Reader) ([]int, Certificate, error) {
 		who, cert, err := drawFixed(p.n, size, rnd)
 		if err == nil {
@@ -27,7 +27,7 @@ func FixedDraw(p Population, size int) func(q float64, rnd io.Reader) ([]int, Ce
 
 // FixedDrawNumbered is [FixedDraw] over n members without identity keys, as a simulation has
 // them, in time and memory of the cohort's size.
-func FixedDrawNumbered(n, size int) func(q float64, rnd io.Reader) ([]int, Certificate, error) {
+func FixedDrawNumbered(n, size int) Draw {
 	return func(_ float64, rnd io.Reader) ([]int, Certificate, error) {
 		who, cert, err := drawFixed(n, size, rnd)
 		if err == nil {

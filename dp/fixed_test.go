@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -74,7 +73,7 @@ func TestFixedRollIsTheNumberedDraw(t *testing.T) {
 }
 
 func TestFixedRefuses(t *testing.T) {
-	for name, draw := range map[string]func(float64, io.Reader) ([]int, Certificate, error){
+	for name, draw := range map[string]Draw{
 		"none":       FixedDrawNumbered(4, 0),
 		"too many":   FixedDrawNumbered(4, 5),
 		"too few":    FixedDraw(Population{n: 1}, 2),

@@ -99,7 +99,7 @@ type Run struct {
 	task     task.Task
 	programs map[int][]byte // by rank
 	roll     []int          // clients in the order of the coins; nil: their own
-	coins    coordinator.Coins
+	coins    dp.Draw
 	events   []dp.Event
 	rounds   []Round
 	duals    *duals   // of clients, where the job has some; else nil
