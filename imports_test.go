@@ -173,7 +173,7 @@ program: internal/wire job job/training model model/nn nf4 wasm/compiler
 quant: internal/l2 nf4
 secagg: internal/cbor internal/uniform secagg/internal/tail
 secagg/internal/tail:
-secagg/strength: job secagg secagg/internal/tail
+secagg/strength: secagg secagg/internal/tail
 simulate: coordinator dataset dp dp/accounting edge evaluate/metric internal/contract internal/durable job/training model program task trainer
 tokenizer:
 tokenizer/unigram: tokenizer

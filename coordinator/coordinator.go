@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -26,7 +25,6 @@ import (
 	"github.com/starling-fl/starling/internal/contract"
 	"github.com/starling-fl/starling/internal/wire"
 	"github.com/starling-fl/starling/job"
-	"github.com/starling-fl/starling/secagg/strength"
 )
 
 // Errors with which Run ends before the job is done.
@@ -314,8 +312,8 @@ func (c *Coordinator) resume() error {
 	if err := c.recall(); err != nil {
 		return err
 	}
-	if m, err := c.Masking(); err == nil {
-		c.log.Info("masking", maskingFacts(m)...)
+	if facts, err := maskingFacts(c.t.job); err == nil {
+		c.log.Info("masking", facts...)
 	}
 	if warning, err := dp.CheckDelta(c.t.budget.Delta, c.t.job.Protected()); err == nil && warning != "" {
 		c.log.Warn("delta", "warning", warning)
@@ -392,20 +390,6 @@ func (c *Coordinator) Wait(ctx context.Context) {
 
 // Job is the job with every default filled in.
 func (c *Coordinator) Job() Job { return c.t.job }
-
-// Masking describes what the job's secure aggregation withstands, for an expected cohort:
-// thresholds and breach probabilities per shard, round and job.
-func (c *Coordinator) Masking() (strength.Params, error) { return strength.OfJob(c.t.job) }
-
-// maskingFacts are what is logged of it. If no member of a shard is reckoned to be
-// corrupted there is nothing to compute, and that is said.
-func maskingFacts(m strength.Params) []any {
-	facts := []any{"shards", m.Shards, "shard", m.Shard, "threshold", m.Threshold}
-	if math.IsInf(m.Breach, -1) {
-		return append(facts, "corrupt", 0)
-	}
-	return append(facts, "log2_breach_shard", m.Breach, "log2_breach_round", m.BreachRound, "log2_breach_job", m.BreachJob)
-}
 
 // Token is the argument of `starling join` for a coordinator that devices reach at baseURL
 // (http://host:port or https://host:port) with the given certificate pin.

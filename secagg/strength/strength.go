@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/secagg"
 	"github.com/starling-fl/starling/secagg/internal/tail"
 )
@@ -153,23 +152,6 @@ func Evaluate(m Model) (Params, error) {
 		p.ConfigBreach++
 	}
 	return p, nil
-}
-
-// OfJob computes what the masking of a job's expected cohort withstands: breach probabilities
-// per shard, round and job.
-func OfJob(j job.Job) (Params, error) {
-	cohort := max(int(j.ExpectedCohort()), j.Cohort.Floor)
-	k := (cohort + j.Shard.Size - 1) / j.Shard.Size
-	m := Model{
-		Shard: (cohort + k - 1) / k, Corrupt: j.Shard.Corrupt, SemiHonest: j.Shard.SemiHonest,
-		Cohort: cohort, Rounds: j.Rounds, BreachBits: max(1, j.Shard.BreachBits), Dropout: 0.1, MaxFailure: 1,
-	}
-	t, err := j.Masking().Threshold(m.Shard)
-	if err != nil {
-		return Params{}, err
-	}
-	m.Threshold = t
-	return Evaluate(m)
 }
 
 // Choose finds the least threshold whose breach probability per round is at most
