@@ -18,6 +18,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/known"
 	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/secagg"
 	"github.com/starling-fl/starling/task"
 )
 
@@ -367,6 +368,7 @@ func TestOwnBaseInBothForms(t *testing.T) {
 func TestFloorThatMeansNothing(t *testing.T) {
 	for key, change := range map[string]func(*Policy){
 		"own_noise": func(p *Policy) { p.OwnNoise = math.NaN() },
+		"shard":     func(p *Policy) { p.Shard = secagg.MaxShard + 1 },
 		"bits":      func(p *Policy) { p.Bits = -1 },
 		"examples":  func(p *Policy) { p.Examples = 0 },
 		"tensors":   func(p *Policy) { p.Tensors = []string{"embedings"} },

@@ -202,7 +202,7 @@ func (p *Policy) Validate() error {
 		return nil
 	}
 	err := errors.Join(
-		in("shard", p.Shard, 2, wire.MaxShard),
+		in("shard", p.Shard, 2, secagg.MaxShard),
 		in("breach_bits", p.BreachBits, 0, 1000),
 		in("rank", p.Rank, 1, wire.MaxRank),
 		in("values", p.Values, 1, math.MaxInt),

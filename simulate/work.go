@@ -65,8 +65,7 @@ func NewAssignment(p Plan, base *model.Base, sum [32]byte, program []byte, start
 	if err := p.Figures.Check(); err != nil {
 		return nil, fmt.Errorf("%w: plan: %w", ErrConfig, err)
 	}
-	const most = 1 << 20
-	if p.Sequence < 1 || p.Sequence > base.Config.MaxTokens() || p.Count.Coordinates < 0 || p.Count.Coordinates > most {
+	if p.Sequence < 1 || p.Sequence > base.Config.MaxTokens() || p.Count.Coordinates < 0 || p.Count.Coordinates > dp.MaxCountCoordinates {
 		return nil, fmt.Errorf("%w: plan: examples of %d tokens, count of %d coordinates", ErrConfig, p.Sequence, p.Count.Coordinates)
 	}
 	a.vector.Count, a.vector.Figures = p.Count, p.Figures
