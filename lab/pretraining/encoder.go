@@ -208,8 +208,8 @@ func (s EncoderSpec) inputs(tok *tokenizer.WordPiece, rows [][]int32) ([]byte, e
 	s.Backend, s.StatePath = nil, ""
 	b := fmt.Appendf(nil, "starling pretraining 1\n%+v\n%d %s\n%d\n", s, len(js), js, len(rows))
 	for _, r := range rows {
-		if b, err = binary.Append(b, binary.LittleEndian, r); err != nil {
-			return nil, err
+		for _, id := range r {
+			b = binary.LittleEndian.AppendUint32(b, uint32(id))
 		}
 	}
 	return b, nil
