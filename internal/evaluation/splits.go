@@ -170,7 +170,11 @@ func (s Questions) Report(ctx context.Context, r outcome.Report, layout *model.L
 	if err != nil {
 		return nil, err
 	}
-	return s.After(ctx, r, before, result)
+	after, err := s.After(ctx, r, before, result)
+	if err != nil {
+		return nil, err // a score that ended early is no result
+	}
+	return after, nil
 }
 
 // After reports what a job has released, beside the base's score on the test split.

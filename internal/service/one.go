@@ -85,7 +85,10 @@ func (c *Config) runOne(ctx context.Context) (evaluation.Printer, error) {
 	r.Parts = &result.Parts
 	r.Seconds = time.Since(start).Seconds()
 	report, err := splits.Report(ctx, r, layout, result, c.EveryRank)
-	return report, errors.Join(runErr, err)
+	if err != nil {
+		return nil, errors.Join(runErr, err)
+	}
+	return report, runErr
 }
 
 // loadSample reads the file for visitors as it is, once it is known that they could
@@ -132,8 +135,8 @@ func (p *parts) serveOne(ctx context.Context, c *coordinator.Coordinator, s *ser
 		printQR(p.Stderr, link, local, p.QR)
 		return nil
 	}, func(_ *server.Endpoint, dashboard string) error {
-		_, err := fmt.Fprintf(p.Stderr, "dashboard, for the operator alone: %s\n", Dashboard(dashboard, s.AdminToken()))
-		return err
+		fmt.Fprintf(p.Stderr, "dashboard, for the operator alone: %s\n", Dashboard(dashboard, s.AdminToken()))
+		return nil
 	}, run)
 }
 

@@ -57,6 +57,9 @@ of yours is read for the job.`,
 			if !f.Fleet && (given("tasks") || given("pool") || given("look")) {
 				return usage.Errorf("--tasks, --pool and --look are for --fleet")
 			}
+			if err := f.Check(len(args)); err != nil {
+				return err // before standard input is read
+			}
 			tokens := slices.Clone(args)
 			for i := range tokens {
 				if tokens[i], err = readToken(a.Stdin, tokens[i]); err != nil {
