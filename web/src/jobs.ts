@@ -3,7 +3,7 @@
 import "./dashboard.css";
 import type { JobLine, Total } from "./api.js";
 import { ask, readyToAsk, type Question } from "./dashboard/ask.js";
-import { caller, Denied, whyLost } from "./dashboard/call.js";
+import { caller, Denied, Unavailable, whyLost } from "./dashboard/call.js";
 import { offerSignIn, readyToSignOut } from "./dashboard/signin.js";
 import { byId, element, message, say, show } from "./dom.js";
 import type { Text } from "./language/language.js";
@@ -141,7 +141,7 @@ async function begin(): Promise<void> {
       who = (await (await call("who.json")).json()) as { name: string; role: string };
     } catch (error) {
       why = message(error);
-      if (mine === begun && !(error instanceof Denied)) { // it says nothing of the token
+      if (mine === begun && (error instanceof TypeError || error instanceof Unavailable)) { // it says nothing of the token
         live("lost", `Disconnected: ${whyLost(error)}. Trying again.`);
         return void setTimeout(() => { if (mine === begun) void begin(); }, every);
       }

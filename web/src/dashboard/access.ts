@@ -114,7 +114,7 @@ export class Access {
       await this.#call(path, {});
       return "It is revoked.";
     });
-    if (!byId("access-section").contains(document.activeElement)) byId(where === "share-said" ? "shares" : "invitations").focus(); // the button is gone with its row
+    if (document.activeElement === document.body) byId(where === "share-said" ? "shares" : "invitations").focus(); // the button is gone with its row
   }
 
   async #done(where: string, act: () => Promise<string>): Promise<void> {

@@ -8,6 +8,9 @@ export interface Call {
 /** A token that is none, or none any more. */
 export class Denied extends Error {}
 
+/** A coordinator, or what stands before it, that cannot answer now. */
+export class Unavailable extends Error {}
+
 /** Asks with the token that is given by then; who is refused hears why. */
 export function caller(token: () => string): Call {
   return async (path, body) => {
@@ -18,7 +21,8 @@ export function caller(token: () => string): Call {
     });
     if (!response.ok) {
       const why = (await response.text()).trim() || `the coordinator answers ${response.status}`;
-      throw response.status === 401 ? new Denied(why) : new Error(why);
+      if (response.status === 401) throw new Denied(why);
+      throw response.status >= 500 ? new Unavailable(why) : new Error(why);
     }
     return response;
   };
