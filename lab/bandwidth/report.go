@@ -148,8 +148,8 @@ func (r *Report) printOwn(w io.Writer) {
 const notes = `
 Up and down are everything that crossed the sockets, but for the base and programs, which are fetched once.
 The first round sends a seed in place of the adapter; later ones the difference to what devices hold, if smaller.
-The error is that of the mean update before noise; "codec gains" is what the codec takes off the packed update:
-nothing where it is masked, since masked bytes are uniform, and so they are sent as they are.
+The error is that of the mean update before noise; "codec gains" is what the codec takes off the packed update.
+Masked bytes are uniform, so nothing is to be had there, as so many random bytes show, and they are sent as they are.
 Rows without a mask are a comparison: the service has no mode that sends an update in the clear.
 `
 

@@ -176,7 +176,7 @@ func Encoder(ctx context.Context, s EncoderSpec, tok *tokenizer.WordPiece, rows 
 	if err != nil {
 		return nil, err
 	}
-	run := &run{spec: s.Spec, inputs: inputs, tensors: s.state(), value: e.value}
+	run := &run{spec: s.Spec, inputs: fingerprint(inputs), tensors: s.state(), value: e.value}
 	done, values, err := run.load()
 	if err != nil {
 		return nil, err
@@ -206,7 +206,7 @@ func (s EncoderSpec) inputs(tok *tokenizer.WordPiece, rows [][]int32) ([]byte, e
 		return nil, err
 	}
 	s.Backend, s.StatePath = nil, ""
-	b := fmt.Appendf(nil, "starling pretraining 1\n%+v\n%d %s\n%d\n", s, len(js), js, len(rows))
+	b := fmt.Appendf(nil, "starling pretraining 2\n%+v\n%d %s\n%d\n", s, len(js), js, len(rows))
 	for _, r := range rows {
 		for _, id := range r {
 			b = binary.LittleEndian.AppendUint32(b, uint32(id))

@@ -69,14 +69,14 @@ const savePeriod = time.Minute
 // is drawn again on the way, so that a resumed run makes the same base, bit for bit.
 type run struct {
 	spec    Spec
-	inputs  []byte                                      // all that the result follows from, encoded
+	inputs  string                                      // fingerprint of all that the result follows from
 	tensors []model.TensorSpec                          // of the state
 	value   func(t model.TensorSpec) ([]float32, error) // of one of them, now
 	saved   time.Time
 }
 
-func (r *run) fingerprint() string {
-	sum := sha256.Sum256(r.inputs)
+func fingerprint(inputs []byte) string {
+	sum := sha256.Sum256(inputs)
 	return hex.EncodeToString(sum[:])
 }
 
@@ -105,8 +105,8 @@ func (r *run) parse(data []byte) (steps int, values map[string][]float32, err er
 	if err != nil {
 		return 0, nil, err
 	}
-	if st.Metadata["fingerprint"] != r.fingerprint() {
-		return 0, nil, errors.New("it is of another corpus or other settings")
+	if st.Metadata["fingerprint"] != r.inputs {
+		return 0, nil, errors.New("it is of another corpus, of other settings or of an older build")
 	}
 	if steps, err = strconv.Atoi(st.Metadata["steps"]); err != nil || steps < 1 || steps > r.spec.Steps {
 		return 0, nil, fmt.Errorf("steps is %q, want 1..%d", st.Metadata["steps"], r.spec.Steps)
@@ -131,7 +131,7 @@ func (r *run) save(steps int) error {
 		return nil
 	}
 	r.saved = time.Now()
-	st := &model.SafeTensors{Metadata: map[string]string{"fingerprint": r.fingerprint(), "steps": strconv.Itoa(steps)}}
+	st := &model.SafeTensors{Metadata: map[string]string{"fingerprint": r.inputs, "steps": strconv.Itoa(steps)}}
 	for _, t := range r.tensors {
 		v, err := r.value(t)
 		if err == nil {

@@ -80,7 +80,7 @@ func Writer(ctx context.Context, s WriterSpec, draw Draw, progress Progress) ([]
 		return nil, err
 	}
 	w := &writer{spec: s, layout: lay, prog: prog, state: map[string]compute.Buffer{}, frozen: map[string]compute.Buffer{}}
-	run := &run{spec: s.Spec, inputs: s.inputs(), value: w.value}
+	run := &run{spec: s.Spec, inputs: fingerprint(s.inputs()), value: w.value}
 	for _, p := range prog.Params {
 		if p.Role == nn.State {
 			run.tensors = append(run.tensors, model.TensorSpec{Name: p.Name, Shape: p.Shape})
@@ -115,7 +115,7 @@ func Writer(ctx context.Context, s WriterSpec, draw Draw, progress Progress) ([]
 // inputs encodes all that the tensors follow from.
 func (s WriterSpec) inputs() []byte {
 	s.Backend, s.StatePath, s.Start = nil, "", nil // Source says which start
-	return fmt.Appendf(nil, "starling T5 pretraining 1\n%+v\n", s)
+	return fmt.Appendf(nil, "starling T5 pretraining 2\n%+v\n", s)
 }
 
 // initial is T5's initialisation (transformers' T5PreTrainedModel), a decoder's

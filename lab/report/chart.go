@@ -119,7 +119,8 @@ func (c chart) draw() (Plot, error) { return figure(c.name, c.title, c.caption, 
 // figure draws charts side by side, which then have one range of y.
 func figure(name, title, caption string, charts ...chart) (Plot, error) {
 	p := Plot{Name: name, Title: title, Caption: strings.TrimSpace(note(charts...) + " " + caption), TeX: pgfplots(title, charts)}
-	return p, p.render(func(w io.Writer, format string) error { return render(charts, w, format) })
+	err := p.render(func(w io.Writer, format string) error { return render(charts, w, format) })
+	return p, err
 }
 
 // render draws a plot in each form that the drawing library has.

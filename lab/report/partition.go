@@ -50,7 +50,8 @@ func PartitionPlot(labels []string, counts [][]int) (Plot, error) {
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -1, float64(clients), -1, float64(len(labels))
 	out := Plot{Name: "partition", Title: p.Title.Text, Caption: fmt.Sprintf("Areas are numbers of examples; the largest disc is %d.", most)}
-	return out, out.render(func(w io.Writer, format string) error {
+	err = out.render(func(w io.Writer, format string) error {
 		return canvas.Write(w, format, p, oneWide*vg.Centimeter, panelHeight*vg.Centimeter)
 	})
+	return out, err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +20,6 @@ import (
 	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/bases"
 	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/durable"
 	"github.com/starling-fl/starling/internal/fleetdata"
 	"github.com/starling-fl/starling/internal/named"
 	"github.com/starling-fl/starling/internal/usage"
@@ -291,8 +291,8 @@ func (f *bandwidthFlags) files(r *bandwidth.Report) error {
 		if err := named.MakeDir(filepath.Dir(path)); err != nil {
 			return err
 		}
-		if err := durable.Replace(path, b.Bytes(), 0o644); err != nil {
-			return err
+		if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil { // a pipe, too
+			return named.Wrap(err)
 		}
 	}
 	return nil
