@@ -65,6 +65,7 @@ dp: internal/uniform
 dp/accounting: dp
 edge: internal/named dataset dp internal/contract internal/durable internal/uniform internal/wire job/training log model model/known
     nf4 quant secagg task trainer wasm
+internal/allocation:
 internal/accounts: dataset edge internal/durable internal/named internal/terminal internal/usage
 internal/admin: coordinator/server coordinator/store internal/named job internal/usage internal/wire
 internal/attack:

@@ -3,23 +3,11 @@ package model
 import (
 	"bytes"
 	"encoding/json"
-	"runtime"
 	"testing"
 	"testing/fstest"
-)
 
-// spends fails where a decoder allocates more than it may for its input: a file of a
-// coordinator's or a stranger's must not fill memory by what it announces.
-func spends(t *testing.T, input int, decode func()) {
-	t.Helper()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	decode()
-	runtime.ReadMemStats(&after)
-	if got, most := after.TotalAlloc-before.TotalAlloc, uint64(1<<20+200*input); got > most {
-		t.Errorf("%d bytes were allocated for an input of %d, limit %d", got, input, most)
-	}
-}
+	"github.com/starling-fl/starling/internal/allocation"
+)
 
 // FuzzOpenBlob: a base as a device fetches it, read whole and in place.
 func FuzzOpenBlob(f *testing.F) {
@@ -36,8 +24,8 @@ func FuzzOpenBlob(f *testing.F) {
 	f.Fuzz(func(t *testing.T, blob []byte) {
 		var b, opened *Base
 		var err, openErr error
-		spends(t, len(blob), func() { b, err = ParseBlob(blob) })
-		spends(t, len(blob), func() { opened, openErr = OpenBlob(bytes.NewReader(blob), int64(len(blob))) })
+		allocation.Bounded(t, len(blob), func() { b, err = ParseBlob(blob) })
+		allocation.Bounded(t, len(blob), func() { opened, openErr = OpenBlob(bytes.NewReader(blob), int64(len(blob))) })
 		if (err == nil) != (openErr == nil) {
 			t.Fatalf("whole: %v; in place: %v", err, openErr)
 		}
@@ -69,7 +57,7 @@ func FuzzParseConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var c Config
 		var err error
-		spends(t, len(data), func() { c, err = ParseConfig(data) })
+		allocation.Bounded(t, len(data), func() { c, err = ParseConfig(data) })
 		if err != nil {
 			return
 		}
@@ -96,6 +84,6 @@ func FuzzHead(f *testing.F) {
 	f.Add([]byte(`{}`), weights)
 	f.Fuzz(func(t *testing.T, config, weights []byte) {
 		files := fstest.MapFS{ConfigFile: {Data: config}, WeightsFile: {Data: weights}}
-		spends(t, len(config)+len(weights), func() { _, _ = LoadHead(files, tinyConfig(), TaskClassify) })
+		allocation.Bounded(t, len(config)+len(weights), func() { _, _ = LoadHead(files, tinyConfig(), TaskClassify) })
 	})
 }

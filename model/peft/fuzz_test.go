@@ -1,26 +1,13 @@
 package peft
 
 import (
-	"runtime"
 	"testing"
 	"testing/fstest"
 
+	"github.com/starling-fl/starling/internal/allocation"
 	"github.com/starling-fl/starling/internal/untrained"
 	"github.com/starling-fl/starling/model"
 )
-
-// spends fails where a decoder allocates more than it may for its input: a file of a
-// coordinator's or a stranger's must not fill memory by what it announces.
-func spends(t *testing.T, input int, decode func()) {
-	t.Helper()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	decode()
-	runtime.ReadMemStats(&after)
-	if got, most := after.TotalAlloc-before.TotalAlloc, uint64(1<<20+200*input); got > most {
-		t.Errorf("%d bytes were allocated for an input of %d, limit %d", got, input, most)
-	}
-}
 
 // FuzzAdapterFiles: a PEFT folder, as anybody hands one on.
 func FuzzAdapterFiles(f *testing.F) {
@@ -39,7 +26,7 @@ func FuzzAdapterFiles(f *testing.F) {
 	base := zeroBase(f, bert())
 	f.Fuzz(func(t *testing.T, config, weights []byte) {
 		files := fstest.MapFS{model.AdapterConfigFile: {Data: config}, model.AdapterFile: {Data: weights}}
-		spends(t, len(config)+len(weights), func() {
+		allocation.Bounded(t, len(config)+len(weights), func() {
 			_, _ = Load(files, base, model.TaskClassify, 2, nil)
 		})
 	})
