@@ -12,8 +12,8 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 # The race detector's share of CI: packages that start goroutines, or whose callers do.
 RACE := ./coordinator ./coordinator/bucket ./coordinator/internal/link ./coordinator/internal/socket ./coordinator/jobs \
-	./coordinator/relay ./coordinator/server ./coordinator/shelf ./coordinator/signin ./coordinator/spans ./coordinator/store ./dp ./dp/accounting ./edge ./internal/admin ./internal/bench \
-	./internal/command/... ./internal/generation ./internal/named ./internal/participation ./internal/service ./internal/sim ./internal/watchdog ./secagg ./simulate ./wasm/kernel
+	./coordinator/relay ./coordinator/server ./coordinator/shelf ./coordinator/signin ./coordinator/spans ./coordinator/store ./dp ./dp/accounting ./edge ./internal/app/admin ./internal/app/bench \
+	./internal/app/command/... ./internal/app/generation ./internal/leaf/named ./internal/app/participation ./internal/app/service ./internal/app/sim ./internal/testkit/watchdog ./secagg ./simulate ./wasm/kernel
 
 export CGO_ENABLED ?= 0
 # Programs and tests are compiled alike, so that neither waits for what the other has compiled.
@@ -48,7 +48,7 @@ ifdef PKG
 else
 	@$(GO) test -C lab -p 1 $(TESTFLAGS) ./... & lab=$$!; $(GO) test $(TESTFLAGS) ./...; core=$$?; wait $$lab && exit $$core
 endif
-	@test -d ../shared/data || echo "SKIPPED for want of ../shared/data: tests at $$(grep -r 'realdata\.Path(' --include=*_test.go . | grep -vc internal/realdata) places"
+	@test -d ../shared/data || echo "SKIPPED for want of ../shared/data: tests at $$(grep -r 'realdata\.Path(' --include=*_test.go . | grep -vc internal/testkit/realdata) places"
 
 # With -short tests of thousands of hostile messages play one in six: each goes the same way.
 # What is left out measures (a bias, bytes, a variance) or compares bits over rounds that other tests play too.
@@ -67,16 +67,16 @@ fuzz: ## Run each fuzz target for FOR (60s), one after another (ONLY=FuzzOpenBlo
 	.ci/fuzz $(or $(FOR),60s) $(ONLY)
 
 mutants: ## Put each listed fault into the private path and see that a test notices (PART=3/10, ONLY=dp or a name)
-	$(GO) run ./mutants -part $(or $(PART),1/1) -only '$(ONLY)'
+	$(GO) run ./internal/tools/mutants -part $(or $(PART),1/1) -only '$(ONLY)'
 
 lint: ## gofmt, go vet, staticcheck, vanishing errors, go.mod tidiness; govulncheck where its database is reachable
 	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "gofmt -w needed: $$files"; exit 1; }
 	$(GO) vet ./... && $(GO) vet -C lab ./...
 	GOOS=js GOARCH=wasm $(GO) vet ./cmd/starling-web ./edge ./wasm
 	$(GO) run $(STATICCHECK) ./... && $(GO) run -C lab $(STATICCHECK) ./...
-	$(GO) build -C lint -o ../bin/lint . && $(GO) vet -vettool=bin/lint ./... && $(GO) vet -C lab -vettool=../bin/lint ./...
-	$(GO) test -C lint ./...
-	$(GO) mod tidy -diff && $(GO) mod -C lab tidy -diff && $(GO) mod -C lint tidy -diff
+	$(GO) build -C internal/tools/lint -o ../../../bin/lint . && $(GO) vet -vettool=bin/lint ./... && $(GO) vet -C lab -vettool=../bin/lint ./...
+	$(GO) test -C internal/tools/lint ./...
+	$(GO) mod tidy -diff && $(GO) mod -C lab tidy -diff && $(GO) mod -C internal/tools/lint tidy -diff
 	@if out=$$({ $(GO) run $(GOVULNCHECK) ./... && $(GO) run -C lab $(GOVULNCHECK) ./...; } 2>&1); then echo "$$out"; \
 	elif echo "$$out" | grep -qiE 'dial|lookup|fetch|forbidden|403|no such host|connection'; then echo "govulncheck: database not reachable, skipped"; \
 	else echo "$$out"; exit 1; fi
@@ -88,7 +88,7 @@ bench: build ## Run the benchmarks and the comparisons with peers, and write doc
 	$(GO) run -C lab ./bench/tables -only '$(ONLY)'
 
 xla: ## Hold XLA against the compiled program (fetches a pinned CPU plugin once, 63 MB; STARLING_PJRT=PATH for another)
-	@GO=$(GO) sh xla/test.sh
+	@GO=$(GO) sh model/xla/test.sh
 
 reproduction: build ## Write docs/REPRODUCTION.md from the tables in docs/reproduction
 	$(BIN) reproduce docs/reproduction --out docs/REPRODUCTION.md

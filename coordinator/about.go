@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // About describes the job to somebody who considers joining it. It does not change while the job

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
 )
 
 // accountedJob is a private one of so many rounds, drawn by coins.

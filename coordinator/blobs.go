@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/starling-fl/starling/coordinator/monitor"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // Blob is an immutable byte string, in memory or read where it lies. It may be read

@@ -6,11 +6,11 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/spans"
-	"github.com/starling-fl/starling/evaluate/metric"
-	"github.com/starling-fl/starling/log"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/program"
+	"github.com/starling-fl/starling/model/evaluate/metric"
 	"github.com/starling-fl/starling/secagg"
+	"github.com/starling-fl/starling/secagg/log"
+	"github.com/starling-fl/starling/wasm/program"
 )
 
 // Evaluator measures a released adapter on public data, never on devices' data.

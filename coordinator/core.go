@@ -9,12 +9,12 @@ import (
 	"github.com/starling-fl/starling/coordinator/optimizer"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/dp/accounting"
-	"github.com/starling-fl/starling/evaluate/metric"
-	"github.com/starling-fl/starling/internal/contract"
+	"github.com/starling-fl/starling/internal/protocol/contract"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/program"
+	"github.com/starling-fl/starling/model/evaluate/metric"
 	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/wasm/program"
 )
 
 // Core is a job's arithmetic: how a round is drawn, and what becomes of the sum of its

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/monitor"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // TestHostilePace: one device that answers at the last moment sets the pace of no

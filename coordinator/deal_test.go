@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/monitor"
-	"github.com/starling-fl/starling/internal/wire"
-	"github.com/starling-fl/starling/log"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/secagg"
+	"github.com/starling-fl/starling/secagg/log"
 )
 
 // TestShardsAreDealt: in a round with coins each device is where its own lot puts it, of as

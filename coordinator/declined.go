@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/coordinator/internal/fleet"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // declined takes a device's leave from a round. What it says besides its code is not

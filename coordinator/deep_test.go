@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/wasm"
+	"github.com/starling-fl/starling/wasm/program"
 )
 
 // The step of a base of 50 layers, two to four times as many as people use, compiles

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/monitor"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // TestDepartures: of who leaves a round its record tells apart whom a limit of an owner's keeps

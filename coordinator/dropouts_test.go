@@ -12,7 +12,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/dp/accounting"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/job"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/secagg"
 )

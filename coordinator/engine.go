@@ -10,7 +10,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // event is what connections tell the engine. The set is closed.

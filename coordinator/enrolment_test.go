@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // enrolled dials once and returns what the coordinator said to it.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/monitor"
-	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/evaluate/metric"
 )
 
 // measuring is the evaluation that runs beside the rounds; owned by the engine.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/evaluate/metric"
 )
 
 // exporting is an export of the checkpoint that failed and is still due. What is

@@ -2,7 +2,7 @@ package coordinator
 
 import (
 	"github.com/starling-fl/starling/coordinator/internal/link"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/secagg"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // greet proves versions, the enrolment secret and the identity, enrols the

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/starling-fl/starling/internal/contract"
+	"github.com/starling-fl/starling/internal/protocol/contract"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/secagg/strength"
 )

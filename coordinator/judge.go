@@ -5,7 +5,7 @@ import (
 	"runtime"
 
 	"github.com/starling-fl/starling/coordinator/internal/fleet"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/secagg"
 )
 

@@ -11,9 +11,9 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/coordinator/round"
-	"github.com/starling-fl/starling/internal/wire"
-	"github.com/starling-fl/starling/log"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/secagg"
+	"github.com/starling-fl/starling/secagg/log"
 )
 
 // keyLog is the log of enrolled keys as devices are shown it: at one head from a round's

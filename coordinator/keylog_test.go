@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // Between rounds who comes is shown the head that the witness has signed, and where it has

@@ -10,10 +10,10 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/coordinator/monitor"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/wasm/program"
 )
 
 // offerPatience is how long the end of a job waits for a browser to fetch the

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/program"
+	"github.com/starling-fl/starling/wasm/program"
 )
 
 // base_format nf4: devices fetch 4-bit codes, their programs hold the codes, and what

@@ -17,12 +17,12 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/starling-fl/starling/internal/tiny"
-	"github.com/starling-fl/starling/internal/wire"
-	"github.com/starling-fl/starling/log"
+	"github.com/starling-fl/starling/internal/protocol/wire"
+	"github.com/starling-fl/starling/internal/testkit/tiny"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
+	"github.com/starling-fl/starling/secagg/log"
 )
 
 // player is a device whose every step a test can bend. It trains nothing: its

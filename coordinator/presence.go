@@ -5,7 +5,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/coordinator/round"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // nowReady takes a device's word that it can be assigned, and with it into a

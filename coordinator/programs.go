@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"github.com/starling-fl/starling/coordinator/monitor"
-	"github.com/starling-fl/starling/internal/wire"
-	"github.com/starling-fl/starling/program"
+	"github.com/starling-fl/starling/internal/protocol/wire"
+	"github.com/starling-fl/starling/wasm/program"
 )
 
 // programs compiles the training step once for each rank and host, and keeps the

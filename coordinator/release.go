@@ -12,8 +12,8 @@ import (
 	"github.com/starling-fl/starling/coordinator/spans"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/evaluate/metric"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
 )

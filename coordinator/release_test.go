@@ -14,10 +14,10 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/evaluate/metric"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/evaluate/metric"
 	"github.com/starling-fl/starling/quant"
 )
 

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
-	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/wasm/compiler"
+	"github.com/starling-fl/starling/wasm/program"
 )
 
 // What a device makes of the announced job and the base it fetched is the

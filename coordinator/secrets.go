@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/starling-fl/starling/coordinator/internal/link"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // RequireSecret gives a job without an enrolment secret one of its own, drawn once and kept in the

@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/starling-fl/starling/coordinator/internal/socket"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // handler serves players as package server does devices, which this package's own

@@ -8,7 +8,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/coordinator/internal/link"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // handshakeTimeout bounds what a device takes to say who it is.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // late plays a round of three shards of four, one device of shard 1 sending its

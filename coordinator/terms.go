@@ -12,12 +12,12 @@ import (
 
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/dp/accounting"
-	"github.com/starling-fl/starling/internal/contract"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/contract"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/quant"
+	"github.com/starling-fl/starling/wasm/program"
 )
 
 // terms are the constants that follow from the job and the base: fixed before

@@ -6,8 +6,8 @@ import (
 	"math"
 
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/evaluate/metric"
-	"github.com/starling-fl/starling/internal/contract"
+	"github.com/starling-fl/starling/internal/protocol/contract"
+	"github.com/starling-fl/starling/model/evaluate/metric"
 )
 
 // normAt is the clip norm of a round at a rank where clip is the largest rank's: the

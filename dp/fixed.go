@@ -5,7 +5,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/starling-fl/starling/internal/uniform"
+	"github.com/starling-fl/starling/internal/leaf/uniform"
 )
 
 // MethodFixed names a cohort of a fixed size, drawn without replacement. Accountants give

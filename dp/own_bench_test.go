@@ -4,7 +4,7 @@ import (
 	"crypto/rand"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
 )
 
 // BenchmarkOwnNoise is what own noise costs a device in a round of 150,000 values: the

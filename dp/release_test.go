@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // noiseTest is the two-sided chi-square test of d coordinates of pure noise

@@ -13,7 +13,7 @@ import (
 	"math/big"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
 )
 
 // drbg is AES-128-CTR over a fixed key: statistical tests with it always see

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/leaf/durable"
 )
 
 var (

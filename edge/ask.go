@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/starling-fl/starling/internal/wire"
-	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // announcedPath is where a coordinator serves the announcement of its job to anybody.

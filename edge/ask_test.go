@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/tiny"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/tiny"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // A coordinator is asked for its job by somebody who does not enrol, and what would take

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // disk reports whether there are files to cache blobs in. In a browser there are none: what deals

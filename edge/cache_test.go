@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/internal/pipes"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/leaf/pipes"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // serve answers a request for a blob, with Range and ETag.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // ErrRelay reports that somebody stands between this device and the coordinator: the other end of

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // What a device's owner is told has the number's delta, accountant and adjacency,

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // client is one device's participation. Unless said otherwise its fields

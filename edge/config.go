@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/known"
 )

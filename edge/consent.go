@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // A Consent is the owner's permission for one coordinator to exceed one limit of the policy. It

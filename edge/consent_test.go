@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/watchdog"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // joinsWith starts a device with an account and a policy of sixteen examples, and says

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/contract"
+	"github.com/starling-fl/starling/internal/protocol/contract"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/wasm"
 )

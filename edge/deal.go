@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/starling-fl/starling/internal/wire"
-	"github.com/starling-fl/starling/log"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/secagg"
+	"github.com/starling-fl/starling/secagg/log"
 )
 
 // dealOf returns the deal that places a round's devices into groups.

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/wire"
-	"github.com/starling-fl/starling/log"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/secagg"
+	"github.com/starling-fl/starling/secagg/log"
 )
 
 // dealt is the entry of a numbered device that drew its lot, and its group.

@@ -9,7 +9,7 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // dialError says why there is no connection, as ErrUnreachable where trying

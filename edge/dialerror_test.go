@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // reach joins an address that has no coordinator, for at most a while.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/model"
 )
 

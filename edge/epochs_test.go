@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/job/training"
-	"github.com/starling-fl/starling/task"
 )
 
 // counting is a trainer that notes how many steps it took, and how often it saw what.

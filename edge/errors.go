@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // Errors for which Run returns, because trying again cannot help.

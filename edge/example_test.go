@@ -8,14 +8,14 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/reference"
+	"github.com/starling-fl/starling/internal/testkit/reference"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
 	"github.com/starling-fl/starling/quant"
-	"github.com/starling-fl/starling/task"
 )
 
 // Contribute is a device's whole part in a round but for the masks: from examples

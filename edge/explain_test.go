@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 func TestWords(t *testing.T) {

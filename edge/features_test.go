@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/data/task"
 	jobs "github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
-	"github.com/starling-fl/starling/program"
+	"github.com/starling-fl/starling/model/trainer"
 	"github.com/starling-fl/starling/quant"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/trainer"
 	"github.com/starling-fl/starling/wasm"
+	"github.com/starling-fl/starling/wasm/program"
 )
 
 // hears is a base that hears, by group or by layer norms.

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/attack"
-	"github.com/starling-fl/starling/internal/watchdog"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
+	"github.com/starling-fl/starling/internal/testkit/attack"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/secagg"
 )
 

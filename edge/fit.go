@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/model/trainer"
 	"github.com/starling-fl/starling/wasm"
 )
 

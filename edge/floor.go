@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/model"
 )
 

@@ -10,16 +10,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/tiny"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
+	"github.com/starling-fl/starling/internal/testkit/tiny"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/known"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
-	"github.com/starling-fl/starling/task"
 )
 
 // A coordinator elsewhere that adds the noise itself is joined by nobody who has not said

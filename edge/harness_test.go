@@ -21,10 +21,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/tiny"
-	"github.com/starling-fl/starling/internal/watchdog"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/internal/protocol/wire"
+	"github.com/starling-fl/starling/internal/testkit/tiny"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"

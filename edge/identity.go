@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/starling-fl/starling/internal/durable"
-	"github.com/starling-fl/starling/internal/named"
+	"github.com/starling-fl/starling/internal/leaf/durable"
+	"github.com/starling-fl/starling/internal/leaf/named"
 )
 
 // pemType is the PEM block of an identity file, which holds the 32-byte Ed25519 seed.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 func writeFile(path, text string) error { return os.WriteFile(path, []byte(text), 0o600) }

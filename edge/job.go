@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/starling-fl/starling/internal/contract"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/internal/protocol/contract"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
-	"github.com/starling-fl/starling/task"
 )
 
 // job is what a device knows of the job it joined. The announced constants do

@@ -8,7 +8,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/wasm"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starling-fl/starling/internal/wire"
-	"github.com/starling-fl/starling/log"
+	"github.com/starling-fl/starling/internal/protocol/wire"
+	"github.com/starling-fl/starling/secagg/log"
 )
 
 // ErrLog is a log of enrolled keys that does not extend the one this device has seen: a fork, an

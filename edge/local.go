@@ -6,11 +6,11 @@ import (
 	"io"
 	"iter"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/uniform"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/internal/leaf/uniform"
+	"github.com/starling-fl/starling/model/trainer"
 )
 
 // Data is a device's examples, encoded for a job's task and divided into the units

@@ -11,12 +11,12 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/model/trainer"
 )
 
 // memoryEnv names the folder from which a child process trains; see

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"weak"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/model"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/secagg"
 )

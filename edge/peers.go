@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/starling-fl/starling/log"
 	"github.com/starling-fl/starling/secagg"
+	"github.com/starling-fl/starling/secagg/log"
 )
 
 // Peers is what the log of enrolled keys proves about a shard.

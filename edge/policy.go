@@ -12,12 +12,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starling-fl/starling/internal/wire"
-	"github.com/starling-fl/starling/log"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
-	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/secagg/log"
 )
 
 // ErrPolicy is a job that asks for more than the device's owner allows: see PolicyErrors.

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/data/tokenizer"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/tokenizer"
 )
 
 // thief is what a hostile training program computes: the token ids themselves

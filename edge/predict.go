@@ -7,9 +7,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
 )
 
 // outputLogits is what a forward pass yields: float32 [1, n], the scores of each class,

@@ -8,12 +8,12 @@ import (
 
 	_ "github.com/gomlx/compute/gobackend" // the reference
 
-	"github.com/starling-fl/starling/audio"
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/audio"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/quant"
-	"github.com/starling-fl/starling/task"
 )
 
 // What a device tries at the end says of images, of words and of documents what GoMLX

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
 )
 
 // aboutPath is where a coordinator says what its job is, to whoever asks.

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
 )
 
 var errDialled = errors.New("the device would enrol")

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/nf4"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/model/trainer"
+	"github.com/starling-fl/starling/quant/nf4"
 	"github.com/starling-fl/starling/wasm"
 )
 

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/contract"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/internal/protocol/contract"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
-	"github.com/starling-fl/starling/task"
 )
 
 // providersOf makes examples of n providers; a provider's label is its number

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/tiny"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
+	"github.com/starling-fl/starling/internal/testkit/tiny"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/known"
 )

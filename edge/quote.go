@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/starling-fl/starling/internal/wire"
-	"github.com/starling-fl/starling/nf4"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/internal/protocol/wire"
+	"github.com/starling-fl/starling/model/trainer"
+	"github.com/starling-fl/starling/quant/nf4"
 	"github.com/starling-fl/starling/wasm"
 )
 

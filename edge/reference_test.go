@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/reference"
+	"github.com/starling-fl/starling/internal/testkit/reference"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 )

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/pipes"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/leaf/pipes"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // read is all of an opened blob.

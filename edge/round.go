@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/starling-fl/starling/internal/contract"
-	"github.com/starling-fl/starling/internal/wire"
-	"github.com/starling-fl/starling/log"
+	"github.com/starling-fl/starling/internal/protocol/contract"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/secagg"
+	"github.com/starling-fl/starling/secagg/log"
 )
 
 // round is this device's part in one round. It outlives connections: sec keeps what

@@ -8,8 +8,8 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
 )
 
 // ruled is a task whose encoding writes some of a row, as tags do, and counts.

@@ -5,11 +5,11 @@ import (
 	"crypto/sha256"
 	"fmt"
 
-	"github.com/starling-fl/starling/internal/contract"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/internal/protocol/contract"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
-	"github.com/starling-fl/starling/task"
 )
 
 // A SavedModel is a trained model as bytes, to be stored and opened again without its coordinator.

@@ -10,9 +10,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/starling-fl/starling/internal/contract"
-	"github.com/starling-fl/starling/internal/uniform"
-	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/internal/leaf/uniform"
+	"github.com/starling-fl/starling/internal/protocol/contract"
 )
 
 // scoresOffered reports whether this build scores what is held out: a page's light build does

@@ -5,7 +5,7 @@ package edge
 import (
 	"context"
 
-	"github.com/starling-fl/starling/internal/contract"
+	"github.com/starling-fl/starling/internal/protocol/contract"
 )
 
 // scoresOffered: few jobs hold examples out, and what scores them is a hundredth of what a

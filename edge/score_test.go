@@ -12,12 +12,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/contract"
-	"github.com/starling-fl/starling/internal/reference"
+	"github.com/starling-fl/starling/internal/protocol/contract"
+	"github.com/starling-fl/starling/internal/testkit/reference"
 	"github.com/starling-fl/starling/job/training"
-	"github.com/starling-fl/starling/task"
 )
 
 // A program that scores tells the loss and what is right as GoMLX does on the host, in pieces

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/data/task"
 )
 
 // When a device says something is the coordinator's to see, and the coordinator has chosen

@@ -12,11 +12,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/data/tokenizer"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/job/training"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/tokenizer"
 	"github.com/starling-fl/starling/wasm"
 )
 

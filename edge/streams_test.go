@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
-	"github.com/starling-fl/starling/task"
 )
 
 // ordering is a trainer whose update is always the same, and which notes the labels

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm"
 )
 

@@ -8,14 +8,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/data/tokenizer"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/quant"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/tokenizer"
 )
 
 // offered is the end of a house's job: its adapter at a rank, as a coordinator

@@ -1,6 +1,6 @@
 package edge
 
-import "github.com/starling-fl/starling/trainer"
+import "github.com/starling-fl/starling/model/trainer"
 
 // What a device trains with is package trainer's.
 type (

@@ -7,7 +7,7 @@ import (
 	"io"
 	"syscall/js"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // host names the code shape of programs that this build runs best.

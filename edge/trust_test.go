@@ -14,7 +14,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/secagg"
 )
 

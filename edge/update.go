@@ -6,9 +6,9 @@ import (
 	"io"
 
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/contract"
+	"github.com/starling-fl/starling/internal/protocol/contract"
+	"github.com/starling-fl/starling/model/trainer"
 	"github.com/starling-fl/starling/quant"
-	"github.com/starling-fl/starling/trainer"
 )
 
 // ErrDiverged is an update that is not finite.

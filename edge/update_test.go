@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/contract"
-	"github.com/starling-fl/starling/internal/l2"
+	"github.com/starling-fl/starling/internal/leaf/l2"
+	"github.com/starling-fl/starling/internal/protocol/contract"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/quant"
 )

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/contract"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/contract"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 )

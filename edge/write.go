@@ -8,8 +8,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
 )
 
 // mostWritten bounds a text, tokens: each takes a pass over all that stands before it.

@@ -5,7 +5,7 @@ package edge
 import (
 	"context"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
 )
 
 // write is for the full build, which alone has tasks that write.

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/tiny"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/data/tokenizer/unigram"
+	"github.com/starling-fl/starling/internal/testkit/tiny"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
 	"github.com/starling-fl/starling/quant"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/tokenizer/unigram"
 )
 
 // tinyT5 reads and writes a few words, and sees where they stand.

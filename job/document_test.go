@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/internal/leaf/strict"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 )

@@ -3,7 +3,7 @@ package job
 import (
 	"io"
 
-	"github.com/starling-fl/starling/internal/uniform"
+	"github.com/starling-fl/starling/internal/leaf/uniform"
 	"github.com/starling-fl/starling/model"
 )
 

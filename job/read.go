@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/named"
-	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/internal/leaf/named"
+	"github.com/starling-fl/starling/internal/leaf/strict"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/secagg"

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // UnitsPerDevice is the expected number of units that a device in the cohort contributes: 1, or the

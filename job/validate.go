@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/contract"
+	"github.com/starling-fl/starling/internal/protocol/contract"
 	"github.com/starling-fl/starling/quant"
 	"github.com/starling-fl/starling/secagg"
 )

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/starling-fl/starling/internal/allocation"
+	"github.com/starling-fl/starling/internal/testkit/allocation"
 )
 
 // FuzzOpenBlob: a base as a device fetches it, read whole and in place.

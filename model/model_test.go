@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/nf4"
+	"github.com/starling-fl/starling/quant/nf4"
 )
 
 func tinyConfig() Config { return BERT(20, 8, 2, 2, 6) }

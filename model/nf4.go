@@ -7,7 +7,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/starling-fl/starling/nf4"
+	"github.com/starling-fl/starling/quant/nf4"
 )
 
 // NF4 in a safetensors file follows bitsandbytes: the weight's own name holds

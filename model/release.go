@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/leaf/durable"
 )
 
 // What Starling writes where no class of transformers computes a model: a

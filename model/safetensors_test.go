@@ -12,8 +12,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/realdata"
-	"github.com/starling-fl/starling/nf4"
+	"github.com/starling-fl/starling/internal/testkit/realdata"
+	"github.com/starling-fl/starling/quant/nf4"
 )
 
 // file puts a header before a body.
@@ -137,7 +137,7 @@ func TestHalfFloats(t *testing.T) {
 
 // TestNF4Golden checks codes and scales against bitsandbytes' rule.
 func TestNF4Golden(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "nf4", "testdata", "nf4.json"))
+	data, err := os.ReadFile(filepath.Join("..", "quant", "nf4", "testdata", "nf4.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/data/tokenizer"
 )
 
 // ctcData is what lab/bench/interop/ctc.py wrote.

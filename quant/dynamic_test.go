@@ -9,7 +9,7 @@ import (
 // TestGoldenDynamicMap holds the map of nested scales to what an independent
 // program computed.
 func TestGoldenDynamicMap(t *testing.T) {
-	raw, err := os.ReadFile("../nf4/testdata/nf4.json")
+	raw, err := os.ReadFile("nf4/testdata/nf4.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/starling-fl/starling/internal/l2"
+	"github.com/starling-fl/starling/internal/leaf/l2"
 )
 
 const (

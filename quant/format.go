@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/starling-fl/starling/nf4"
+	"github.com/starling-fl/starling/quant/nf4"
 )
 
 // blockLen is the number of values that share one scale.

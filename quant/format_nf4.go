@@ -6,7 +6,7 @@ import (
 	"math"
 	"sync"
 
-	"github.com/starling-fl/starling/nf4"
+	"github.com/starling-fl/starling/quant/nf4"
 )
 
 // formatNF4 is 4-bit NormalFloat as bitsandbytes stores it: codes, two a byte,

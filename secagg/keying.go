@@ -10,7 +10,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/starling-fl/starling/internal/uniform"
+	"github.com/starling-fl/starling/internal/leaf/uniform"
 )
 
 // A Keying is the server's side of turn 1, before there are shards. Not safe for

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/starling-fl/starling/internal/cbor"
+	"github.com/starling-fl/starling/internal/protocol/cbor"
 )
 
 // Masks is the set of masks that is still in a shard's running sum, so that another process can add

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/cbor"
+	"github.com/starling-fl/starling/internal/protocol/cbor"
 )
 
 // masked is a round's first shard with as many of n devices dropped, ready to be unmasked.

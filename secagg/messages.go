@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/starling-fl/starling/internal/cbor"
+	"github.com/starling-fl/starling/internal/protocol/cbor"
 )
 
 // Kinds of message: the first element of each. docs/PROTOCOL.md has the CDDL. All are

@@ -11,7 +11,7 @@ import (
 
 	"filippo.io/edwards25519"
 
-	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
 )
 
 // torsion is a point of order 8.

@@ -3,7 +3,7 @@ package secagg
 import (
 	"time"
 
-	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
 )
 
 // A stopwatch adds up processor time: benchmarks report each turn on its own, and

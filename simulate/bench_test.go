@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/cputime"
-	"github.com/starling-fl/starling/internal/tiny"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
+	"github.com/starling-fl/starling/internal/testkit/tiny"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/trainer"
 	"github.com/starling-fl/starling/simulate"
-	"github.com/starling-fl/starling/trainer"
 )
 
 // timed adds up the processor time that passes within a trainer.

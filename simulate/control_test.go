@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/simulate"
-	"github.com/starling-fl/starling/task"
 )
 
 // The control of an experiment: no noise is added, and nothing is clipped where asked.

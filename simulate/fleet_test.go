@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/evaluate/metric"
+	"github.com/starling-fl/starling/model/evaluate/metric"
 	"github.com/starling-fl/starling/simulate"
 )
 

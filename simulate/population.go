@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
 )
 
 // A Population is the registered clients. Implementations are immutable and safe for concurrent

@@ -6,12 +6,12 @@ import (
 	"math"
 
 	"github.com/starling-fl/starling/coordinator"
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/evaluate/metric"
-	"github.com/starling-fl/starling/internal/contract"
-	"github.com/starling-fl/starling/program"
+	"github.com/starling-fl/starling/internal/protocol/contract"
+	"github.com/starling-fl/starling/model/evaluate/metric"
+	"github.com/starling-fl/starling/wasm/program"
 )
 
 // Round is the outcome of one round.

@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/evaluate/metric"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/program"
-	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/model/evaluate/metric"
+	"github.com/starling-fl/starling/wasm/program"
 )
 
 // Config says what is simulated.

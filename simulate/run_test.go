@@ -15,15 +15,15 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/starling-fl/starling/coordinator"
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/sim"
-	"github.com/starling-fl/starling/internal/tiny"
+	"github.com/starling-fl/starling/internal/app/sim"
+	"github.com/starling-fl/starling/internal/testkit/tiny"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/simulate"
 	"github.com/starling-fl/starling/wasm"
+	"github.com/starling-fl/starling/wasm/program"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/tiny"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/internal/testkit/tiny"
 	"github.com/starling-fl/starling/job"
 )
 

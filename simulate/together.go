@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/model/trainer"
 )
 
 // together lets the clients at places from up to to contribute side by side, so that

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/model/trainer"
 	"github.com/starling-fl/starling/simulate"
-	"github.com/starling-fl/starling/trainer"
 )
 
 // cohort trains its tasks one by one and says how many it had.

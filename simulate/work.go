@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/contract"
+	"github.com/starling-fl/starling/internal/protocol/contract"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/model/trainer"
 )
 
 // Plan is what a round asks of every client, as plain values.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
 )
 
 // BenchmarkLoops measures what it costs to be sure that a loop ends: a loop with

@@ -10,8 +10,8 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model/base"
-	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/wasm"
+	"github.com/starling-fl/starling/wasm/program"
 )
 
 // A training step that a coordinator compiled is verified before anything of it

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/starling-fl/starling/nf4"
+	"github.com/starling-fl/starling/quant/nf4"
 )
 
 // Instance is a program with a memory of its own. Calls exclude one another: a

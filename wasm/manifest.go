@@ -7,7 +7,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/starling-fl/starling/nf4"
+	"github.com/starling-fl/starling/quant/nf4"
 )
 
 // Format is the version of the program format that this package reads and writes.

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/watchdog"
-	"github.com/starling-fl/starling/nf4"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
+	"github.com/starling-fl/starling/quant/nf4"
 )
 
 // configs are the engines that a test can run a program in on this platform.

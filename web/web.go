@@ -24,7 +24,7 @@ import (
 
 	"github.com/andybalholm/brotli"
 
-	"github.com/starling-fl/starling/internal/contentcoding"
+	"github.com/starling-fl/starling/internal/protocol/contentcoding"
 )
 
 //go:generate go run ./typescript

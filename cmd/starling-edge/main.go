@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/command/device"
-	"github.com/starling-fl/starling/internal/engine"
+	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/command/device"
+	"github.com/starling-fl/starling/internal/app/engine"
 )
 
 // version is set by the linker (make edge); of a plain go build it is the commit: see command.VersionOf.

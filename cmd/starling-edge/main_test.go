@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/app/command"
 )
 
 // A device's program has its owner's commands and no others, and says its own name where

@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/web/client"
 )
 

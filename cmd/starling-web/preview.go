@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall/js"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/web/client"
 )
 

@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"syscall/js"
 
-	"github.com/starling-fl/starling/audio"
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/audio"
+	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/web/client"
 )
 

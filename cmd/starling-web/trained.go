@@ -8,7 +8,7 @@ import (
 	"errors"
 	"syscall/js"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/web/client"
 )

@@ -7,10 +7,10 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/command/device"
-	"github.com/starling-fl/starling/internal/command/operator"
-	"github.com/starling-fl/starling/internal/engine/plugins"
+	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/command/device"
+	"github.com/starling-fl/starling/internal/app/command/operator"
+	"github.com/starling-fl/starling/internal/app/engine/plugins"
 )
 
 // version is set by the linker; of a plain go build it is the commit: see command.VersionOf.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/app/command"
 )
 
 // An operator's program has the commands of operators and of devices; what it leaves to the

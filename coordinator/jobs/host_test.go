@@ -21,12 +21,12 @@ import (
 	"github.com/starling-fl/starling/coordinator/jobs"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/strict"
-	"github.com/starling-fl/starling/internal/tiny"
-	"github.com/starling-fl/starling/internal/watchdog"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/leaf/strict"
+	"github.com/starling-fl/starling/internal/protocol/wire"
+	"github.com/starling-fl/starling/internal/testkit/tiny"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/job"
 )
 

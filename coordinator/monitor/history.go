@@ -7,7 +7,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/evaluate/metric"
+	"github.com/starling-fl/starling/model/evaluate/metric"
 )
 
 // RoundRecord is a finished round.

@@ -9,7 +9,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/dp/accounting"
-	"github.com/starling-fl/starling/evaluate/metric"
+	"github.com/starling-fl/starling/model/evaluate/metric"
 )
 
 // Metrics are the coordinator's figures, for the operator: counts of devices, rounds,

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/starling-fl/starling/evaluate/metric"
+	"github.com/starling-fl/starling/model/evaluate/metric"
 )
 
 // shelf keeps records in memory, by round; the numbers of rounds ascend.

@@ -14,8 +14,8 @@ import (
 	"path/filepath"
 
 	"github.com/starling-fl/starling/coordinator/natsaccess"
-	"github.com/starling-fl/starling/internal/durable"
-	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/internal/leaf/durable"
+	"github.com/starling-fl/starling/internal/leaf/strict"
 )
 
 // Embedded is a NATS server in an owner's process, for the gateways that it lets in.

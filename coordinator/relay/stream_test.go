@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // A gateway reads on when what it has read is on its way, or the stream is over.

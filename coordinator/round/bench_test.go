@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
 )
 
 // BenchmarkRound drives a whole round, each device answering each turn alone, as

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
-	"github.com/starling-fl/starling/internal/contentcoding"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/contentcoding"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // serveBlob answers GET and HEAD of BlobPath + hex SHA-256, with ranges.

@@ -26,7 +26,7 @@ import (
 	"golang.org/x/crypto/acme"
 	"golang.org/x/crypto/acme/autocert"
 
-	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/leaf/durable"
 )
 
 // Certificate is a listener's certificate: Pinned, FromFiles or FromACME.

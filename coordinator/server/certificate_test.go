@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // authority signs certificates for a test.

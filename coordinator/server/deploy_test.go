@@ -16,9 +16,9 @@ import (
 	"github.com/starling-fl/starling/coordinator/monitor"
 	gateway "github.com/starling-fl/starling/coordinator/relay"
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/evaluate/metric"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/evaluate/metric"
 )
 
 // fair finds every adapter fair.

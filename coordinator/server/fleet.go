@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/qrcode"
+	"github.com/starling-fl/starling/internal/leaf/qrcode"
 	"github.com/starling-fl/starling/model"
 )
 

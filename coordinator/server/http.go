@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/starling-fl/starling/coordinator/monitor"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // Handler serves devices: sessions, blobs, the description of the job, and the join page. Nothing

@@ -26,8 +26,8 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/monitor"
-	"github.com/starling-fl/starling/internal/watchdog"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 func TestBlobs(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/signin"
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/qrcode"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/leaf/qrcode"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // openAPI describes every route of the operator's listener (OpenAPI 3.1).

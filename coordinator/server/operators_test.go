@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // deskOf is the operator's listener of a coordinator that makes no round, and its fleet.

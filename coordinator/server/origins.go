@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // mostOrigins bounds the list that each request of another origin is compared with.

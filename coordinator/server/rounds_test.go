@@ -5,7 +5,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/evaluate/metric"
+	"github.com/starling-fl/starling/model/evaluate/metric"
 )
 
 // TestRoundLine: every figure of a round stands under its name in the table.

@@ -9,7 +9,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/internal/origin"
 	"github.com/starling-fl/starling/coordinator/signin"
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // Signing in by an OpenID provider. What a browser gets of it is a session's token behind the

@@ -22,7 +22,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/jobs"
 	"github.com/starling-fl/starling/coordinator/signin"
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // SiteConfig is how a host's jobs are served.

@@ -16,9 +16,9 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/jobs"
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/strict"
-	"github.com/starling-fl/starling/internal/watchdog"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/leaf/strict"
+	"github.com/starling-fl/starling/internal/protocol/wire"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/job"
 )
 

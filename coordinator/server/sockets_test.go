@@ -20,9 +20,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/starling-fl/starling/coordinator"
-	"github.com/starling-fl/starling/internal/pipes"
-	"github.com/starling-fl/starling/internal/watchdog"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/leaf/pipes"
+	"github.com/starling-fl/starling/internal/protocol/wire"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/model"
 )
 

@@ -5,7 +5,7 @@ import (
 	"net"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // TestHostileStranger: off loopback a listener is not served for a job that anybody

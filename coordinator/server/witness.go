@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/starling-fl/starling/log"
+	"github.com/starling-fl/starling/secagg/log"
 )
 
 // Witness is one that signs heads of a log which it has seen grow, by C2SP's tlog-witness.

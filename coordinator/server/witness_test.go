@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/log"
+	"github.com/starling-fl/starling/secagg/log"
 )
 
 // A witness that knows another log than is thought is asked once more, and never for ever;

@@ -24,7 +24,7 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/bucket"
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/leaf/durable"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 )

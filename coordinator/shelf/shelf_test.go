@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/bucket"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // shelfOf is a shelf over a bucket that answers as f does.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // lines is a log whose lines are awaited.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/internal/cputime"
-	"github.com/starling-fl/starling/internal/postgrestest"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
+	"github.com/starling-fl/starling/internal/testkit/postgrestest"
 )
 
 var enrolledFlag = flag.Int("enrolled", 100_000, "identities that BenchmarkDrawing enrols")

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // copyFolder takes an image of a store as the operating system holds it: what a

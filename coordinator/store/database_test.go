@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/postgrestest"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/postgrestest"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 var (

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/starling-fl/starling/log"
+	"github.com/starling-fl/starling/secagg/log"
 )
 
 // Errors of enrolment.

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"github.com/starling-fl/starling/log"
+	"github.com/starling-fl/starling/secagg/log"
 )
 
 // ErrLog is a log of enrolled keys that is not whole.

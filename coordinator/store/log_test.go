@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/cputime"
-	"github.com/starling-fl/starling/log"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
+	"github.com/starling-fl/starling/secagg/log"
 )
 
 func enrolKey(i int) (key [32]byte) {

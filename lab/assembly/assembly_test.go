@@ -16,7 +16,7 @@ func TestGenerated(t *testing.T) {
 		t.Skip("go is not installed: the assembly is not generated anew")
 	}
 	for _, of := range []struct{ generator, file, pkg string }{
-		{"nf4", "nf4/avx2_amd64", "nf4"},
+		{"nf4", "quant/nf4/avx2_amd64", "nf4"},
 		{"kernel", "wasm/kernel/tile_amd64", "kernel"},
 		{"neon", "wasm/kernel/tile_arm64", "kernel"},
 	} {

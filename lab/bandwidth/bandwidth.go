@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/starling-fl/starling/internal/l2"
+	"github.com/starling-fl/starling/internal/leaf/l2"
 	"github.com/starling-fl/starling/quant"
 )
 

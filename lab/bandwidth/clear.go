@@ -14,8 +14,8 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/starling-fl/starling/internal/sim"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/app/sim"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
 )

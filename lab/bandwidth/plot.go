@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/starling-fl/starling/internal/palette"
+	"github.com/starling-fl/starling/internal/leaf/palette"
 	"github.com/starling-fl/starling/lab/canvas"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/internal/leaf/strict"
 	"github.com/starling-fl/starling/model"
 )
 

@@ -8,15 +8,15 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/data/tokenizer"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/program"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/tokenizer"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/model/trainer"
+	"github.com/starling-fl/starling/wasm/program"
 )
 
 // Subject is what a measurement sends around: a model, a rank, and one update

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
 )
 
 func write(t *testing.T, path, text string) {

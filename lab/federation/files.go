@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/starling-fl/starling/internal/named"
+	"github.com/starling-fl/starling/internal/leaf/named"
 )
 
 // Limits of what is read.

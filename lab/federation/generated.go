@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
 )
 
 // Generated sets stand for published ones of the same kind: tables with questions whose

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/named"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/internal/leaf/named"
 )
 
 // Names of the sets: [dataset.Example.Source] of their questions.

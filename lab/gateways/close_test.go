@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/relay"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // Who reads from a device that stays is told at once that the owner closed its connection, as

@@ -21,7 +21,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/relay"
 	"github.com/starling-fl/starling/coordinator/server"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 const config = "../../deploy/nats/nats.conf"

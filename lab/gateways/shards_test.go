@@ -15,8 +15,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/starling-fl/starling/coordinator/relay"
-	"github.com/starling-fl/starling/internal/cbor"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/protocol/cbor"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/secagg"
 )
 

@@ -10,10 +10,10 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"github.com/starling-fl/starling/data/tokenizer"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
-	"github.com/starling-fl/starling/tokenizer"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/model/trainer"
 )
 
 // EncoderSpec describes pretraining by masked-language modelling (Devlin et

@@ -12,9 +12,9 @@ import (
 
 	_ "github.com/gomlx/compute/gobackend" // the reference
 
+	"github.com/starling-fl/starling/data/tokenizer"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
-	"github.com/starling-fl/starling/tokenizer"
 )
 
 // toyCorpus yields lines about two subjects, told apart by their words.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"github.com/starling-fl/starling/data/tokenizer"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/tokenizer"
 )
 
 // poolerRows and poolerRidge are FitPooler's defaults in MakeBase.

@@ -3,9 +3,9 @@ package pretraining
 import (
 	"math/rand/v2"
 
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/data/tokenizer"
 	"github.com/starling-fl/starling/model/nn"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/tokenizer"
 )
 
 // maskFeed draws batches, masks them and translates their tokens into the

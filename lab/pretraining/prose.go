@@ -7,9 +7,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/seeded"
-	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/internal/leaf/seeded"
+	"github.com/starling-fl/starling/internal/leaf/strict"
 )
 
 //go:embed prose.yaml

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
 )
 
 func tinyWriterSpec() WriterSpec {

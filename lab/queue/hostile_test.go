@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/lab/queue"
 	"github.com/starling-fl/starling/simulate"
 )

@@ -14,8 +14,8 @@ import (
 	"github.com/fxamacker/cbor/v2"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/starling-fl/starling/audio"
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/audio"
+	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/simulate"
 )
 

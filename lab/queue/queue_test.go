@@ -11,15 +11,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/tiny"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/tiny"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/lab/queue"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/program"
 	"github.com/starling-fl/starling/simulate"
+	"github.com/starling-fl/starling/wasm/program"
 )
 
 func ok(t testing.TB, err error) {

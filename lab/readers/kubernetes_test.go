@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	strictjson "sigs.k8s.io/json"
 
-	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/internal/leaf/strict"
 )
 
 // manifests are what a file of deploy/kubernetes has a cluster make.

@@ -17,8 +17,8 @@ import (
 	"github.com/starling-fl/starling/coordinator/jobs"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/tiny"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/tiny"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/lab/loadtest"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/makiuchi-d/gozxing"
 	scanner "github.com/makiuchi-d/gozxing/qrcode"
 
-	"github.com/starling-fl/starling/internal/qrcode"
+	"github.com/starling-fl/starling/internal/leaf/qrcode"
 )
 
 const link = "https://fl.example.org:8443/#starling2_hFggaHR0cHM6Ly9mbC5leGFtcGxlLm9yZzo4NDQzWCDPz8_Pz8_Pz8_Pz8_Pz8_Pz8_Pz8_Pz8_Pz8_Pz8_P9l"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/internal/leaf/strict"
 	"github.com/starling-fl/starling/job"
 )
 

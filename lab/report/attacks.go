@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/starling-fl/starling/audit/membership"
-	"github.com/starling-fl/starling/audit/memorization"
-	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/dp/audit/membership"
+	"github.com/starling-fl/starling/dp/audit/memorization"
+	"github.com/starling-fl/starling/internal/leaf/strict"
 )
 
 // attackedFile is attacks.yaml: what is said of attacks, and what was published of models like ours.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/internal/leaf/strict"
 )
 
 // published are the figures of publications, in files that are read in the order of their names:

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/lab/canvas"
 	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/simulate"

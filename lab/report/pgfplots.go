@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/starling-fl/starling/internal/palette"
+	"github.com/starling-fl/starling/internal/leaf/palette"
 	"github.com/starling-fl/starling/lab/canvas"
 )
 

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/leaf/durable"
 	"github.com/starling-fl/starling/lab/sweep"
 )
 

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/leaf/durable"
 	"github.com/starling-fl/starling/model"
 )
 

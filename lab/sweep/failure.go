@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/leaf/durable"
 )
 
 // Failure is a run that came to nothing, such as one whose training diverged. It is

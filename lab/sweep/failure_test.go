@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/simulate"
 )

@@ -6,13 +6,13 @@ import (
 	"fmt"
 
 	"github.com/starling-fl/starling/coordinator"
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/simulate"
-	"github.com/starling-fl/starling/task"
 )
 
 // Lab is what simulations are made with: the same for all of a grid. It belongs to one

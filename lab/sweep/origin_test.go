@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/coordinator"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/model"
 )
 

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/starling-fl/starling/internal/named"
-	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/internal/leaf/named"
+	"github.com/starling-fl/starling/internal/leaf/strict"
 )
 
 // Plan is a grid of simulations.

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/dataset/partition"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/dataset/partition"
 	"github.com/starling-fl/starling/simulate"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
 )
 
 // Shuffled clients keep their sizes and, all together, their examples; those with too few

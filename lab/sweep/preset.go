@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/starling-fl/starling/internal/nearest"
+	"github.com/starling-fl/starling/internal/leaf/nearest"
 )
 
 //go:embed presets/*.yaml

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/durable"
+	"github.com/starling-fl/starling/internal/leaf/durable"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/simulate"
 )

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/dataset/partition"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/dataset/partition"
 )
 
 // Source names the data of a run, which [Lab.Data] yields.

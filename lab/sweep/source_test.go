@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
 )
 
 func texts(n, classes int) *dataset.Set {

@@ -4,7 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 
-	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/internal/leaf/strict"
 )
 
 //go:embed stated.yaml

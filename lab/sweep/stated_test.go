@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/coordinator"
-	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/internal/leaf/strict"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
 )

@@ -13,10 +13,10 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/coordinator"
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/evaluate/metric"
-	"github.com/starling-fl/starling/internal/tiny"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/internal/testkit/tiny"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/evaluate/metric"
 	"github.com/starling-fl/starling/simulate"
 )
 

@@ -14,8 +14,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/starling-fl/starling/internal/durable"
-	"github.com/starling-fl/starling/internal/named"
+	"github.com/starling-fl/starling/internal/leaf/durable"
+	"github.com/starling-fl/starling/internal/leaf/named"
 )
 
 // Index is what a grid's folder says of itself, for reports.

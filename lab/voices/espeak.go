@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/starling-fl/starling/audio"
+	"github.com/starling-fl/starling/data/audio"
 )
 
 // ErrNoProgram is what is missing and where it comes from.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/internal/leaf/strict"
 )
 
 // What is said.

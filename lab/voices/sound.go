@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/starling-fl/starling/audio"
+	"github.com/starling-fl/starling/data/audio"
 )
 
 // recorded is what a speaker's recording of some speech holds: through its throat, its room

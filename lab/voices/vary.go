@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/starling-fl/starling/audio"
+	"github.com/starling-fl/starling/data/audio"
 )
 
 // Varied is a recording as another speaker, place or microphone might have made it: at

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/starling-fl/starling/audio"
+	"github.com/starling-fl/starling/data/audio"
 )
 
 // Version is of what is made: another one makes other recordings of the same settings.

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/audio"
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/audio"
+	"github.com/starling-fl/starling/data/dataset"
 )
 
 // standIn makes this test's binary speak as espeak-ng does: the tests of what is made of

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/tokenizer"
 )
 
 // blobSHA256 is the SHA-256 of the embedded base's blob, and so its address. A

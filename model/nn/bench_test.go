@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 )

@@ -9,10 +9,10 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/peft"
-	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/data/task"
 )
 
 // characters are the scores of each frame's characters [B,S,V].

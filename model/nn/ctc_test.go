@@ -13,12 +13,12 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	"github.com/starling-fl/starling/audio"
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/data/audio"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/compiler"
 )

@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
 )
 
 // maskedScore is added to attention scores of padding; exp of it is 0.

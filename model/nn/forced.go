@@ -8,7 +8,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	"github.com/starling-fl/starling/task"
+	"github.com/starling-fl/starling/data/task"
 )
 
 // MostForced is how many answers Logits takes at once.

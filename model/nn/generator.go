@@ -10,8 +10,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
 )
 
 // generateBatch is the number of documents that are read and answered together.

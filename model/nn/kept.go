@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/model/trainer"
 )
 
 // Keepable tells whether a step over a layout may be one with Keep: recordings are heard and no

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
 )
 
 // A step in micro-batches is the step of the whole batch but for rounding, whatever

@@ -6,8 +6,8 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
 )
 
 // A stage is a part of a layer: what it makes of what the one before gave, the first of the layer's states [n, hidden].

@@ -13,7 +13,7 @@ import (
 
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/model/trainer"
 )
 
 // Tensors of every form end where numpy's twin, testdata/shampoo/make.py, has them: it takes roots by eigenvalues.

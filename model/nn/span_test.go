@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 

@@ -16,12 +16,12 @@ import (
 	_ "github.com/gomlx/compute/gobackend" // the reference
 	"github.com/gomlx/gomlx/core/graph"
 
-	"github.com/starling-fl/starling/internal/untrained"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/internal/leaf/untrained"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/model/trainer"
 )
 
 func testBase(t testing.TB, c model.Config) *model.Base {

@@ -12,9 +12,9 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 

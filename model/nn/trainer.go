@@ -7,9 +7,9 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/model/trainer"
 )
 
 // Trainer runs training steps on a GoMLX backend: on the Go one, the reference for

@@ -3,7 +3,7 @@ package nn
 import (
 	"testing"
 
-	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/wasm/compiler"
 )

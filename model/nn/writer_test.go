@@ -9,8 +9,8 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/starling-fl/starling/internal/allocation"
-	"github.com/starling-fl/starling/internal/untrained"
+	"github.com/starling-fl/starling/internal/leaf/untrained"
+	"github.com/starling-fl/starling/internal/testkit/allocation"
 	"github.com/starling-fl/starling/model"
 )
 

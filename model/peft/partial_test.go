@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/starling-fl/starling/internal/untrained"
+	"github.com/starling-fl/starling/internal/leaf/untrained"
 	"github.com/starling-fl/starling/model"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/compiler"
 )

@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/watchdog"
-	"github.com/starling-fl/starling/nf4"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
+	"github.com/starling-fl/starling/quant/nf4"
 	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/compiler"
 )

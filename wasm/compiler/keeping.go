@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 
-	"github.com/starling-fl/starling/nf4"
+	"github.com/starling-fl/starling/quant/nf4"
 )
 
 // keeping is what computations of one backend keep in their memory from call to call.

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/cputime"
-	"github.com/starling-fl/starling/nf4"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
+	"github.com/starling-fl/starling/quant/nf4"
 )
 
 // BenchmarkGEMM times products on one core, in processor time: rows x columns x

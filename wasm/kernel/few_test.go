@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/starling-fl/starling/nf4"
+	"github.com/starling-fl/starling/quant/nf4"
 )
 
 // thin makes a product of few rows, or of one more, with columns in 4 bits whose blocks go along them, as random does.

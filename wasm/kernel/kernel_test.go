@@ -12,7 +12,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/starling-fl/starling/nf4"
+	"github.com/starling-fl/starling/quant/nf4"
 )
 
 // every returns all kernels that run here, and can compute the product.

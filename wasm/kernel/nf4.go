@@ -1,6 +1,6 @@
 package kernel
 
-import "github.com/starling-fl/starling/nf4"
+import "github.com/starling-fl/starling/quant/nf4"
 
 // packCodes packs up to 16 columns of a 4-bit tensor: it decodes runs of codes that
 // stand together, and packs those as packPanel does.

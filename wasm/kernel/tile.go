@@ -3,7 +3,7 @@ package kernel
 import (
 	"unsafe"
 
-	"github.com/starling-fl/starling/nf4"
+	"github.com/starling-fl/starling/quant/nf4"
 )
 
 // panel is the width of packed columns: one register of 512 bits, two of 256.

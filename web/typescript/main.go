@@ -23,9 +23,9 @@ import (
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/palette"
+	"github.com/starling-fl/starling/internal/leaf/palette"
 	"github.com/starling-fl/starling/web/client"
 )
 

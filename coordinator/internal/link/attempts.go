@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/internal/origin"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // Attempts limits how often each address may enrol a new identity, or fail to.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/monitor"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // closeWith has the end of ctx end what waits for the peer, until the returned

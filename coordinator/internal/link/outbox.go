@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // outbox is what a link has to write. Most links are idle: they hold no goroutine and no

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // Buffers of a few sizes are shared by all connections: most of them are idle, and

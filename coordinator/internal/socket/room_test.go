@@ -10,8 +10,8 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/starling-fl/starling/internal/pipes"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/leaf/pipes"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // held is what a room's connections hold of it, and how many of them.

@@ -17,9 +17,9 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/starling-fl/starling/internal/pipes"
-	"github.com/starling-fl/starling/internal/watchdog"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/leaf/pipes"
+	"github.com/starling-fl/starling/internal/protocol/wire"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 var (

@@ -5,7 +5,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"

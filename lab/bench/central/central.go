@@ -9,14 +9,14 @@ import (
 	"iter"
 	"math/rand/v2"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/program"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/model/trainer"
+	"github.com/starling-fl/starling/wasm/program"
 )
 
 // Part is so many steps at one learning rate.

@@ -14,15 +14,15 @@ import (
 	"os"
 	"strings"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/evaluate"
-	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/lab/bench/central"
 	"github.com/starling-fl/starling/model"
 	embedded "github.com/starling-fl/starling/model/base"
+	"github.com/starling-fl/starling/model/evaluate"
 	"github.com/starling-fl/starling/simulate"
-	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 

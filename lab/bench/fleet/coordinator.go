@@ -17,7 +17,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/relay"
 	rounds "github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/coordinator/server"
-	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/lab/internal/resident"
 	"github.com/starling-fl/starling/model"

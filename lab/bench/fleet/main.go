@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
 	"github.com/starling-fl/starling/lab/internal/resident"
 	"github.com/starling-fl/starling/lab/loadtest"
 )

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/postgrestest"
+	"github.com/starling-fl/starling/internal/testkit/postgrestest"
 	"github.com/starling-fl/starling/lab/gateways"
 )
 

@@ -7,8 +7,8 @@ cd "$(dirname "$0")/../../.."
 make -s build
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-bin/starling demo --head-only --out "$out" --record internal/demo/headonly.json
+bin/starling demo --head-only --out "$out" --record internal/app/demo/headonly.json
 r8=../shared/data/r8/R8.train.txt.gz
 if [ -f "$r8" ]; then
-  bin/starling demo --head-only --out "$out" --data "$r8" --record internal/demo/headonly.json
+  bin/starling demo --head-only --out "$out" --data "$r8" --record internal/app/demo/headonly.json
 fi

@@ -71,7 +71,7 @@ with open(os.path.join(folder, "expected.json"), "w") as f:
     json.dump({"pixels": pixels.flatten(1).tolist(), "logits": logits.tolist()}, f)
 
 # SentencePiece's own files: small models of every option, with the ids that sentencepiece gives. Beside the others:
-# python goldens.py FOLDER writes FOLDER/sentencepiece.json, which lies in tokenizer/testdata.
+# python goldens.py FOLDER writes FOLDER/sentencepiece.json, which lies in data/tokenizer/testdata.
 import base64, tempfile  # noqa: E401, E402
 
 import check  # noqa: E402

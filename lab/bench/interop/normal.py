@@ -1,5 +1,5 @@
 """Normalizers of Unicode and tokens that were added for texts, against tokenizers. Run by hand it writes
-tokenizer/testdata/normal.json, to which Go's tests hold Starling where there are no tokenizers: python normal.py FILE"""
+data/tokenizer/testdata/normal.json, to which Go's tests hold Starling where there are no tokenizers: python normal.py FILE"""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Pictures of odd sizes as Pillow scales them. Run by hand it writes dataset/testdata/pillow.txt, to which Go's tests
+"""Pictures of odd sizes as Pillow scales them. Run by hand it writes data/dataset/testdata/pillow.txt, to which Go's tests
 hold Starling where there is no Pillow: python pictures.py > ../../../dataset/testdata/pillow.txt"""
 
 import os
@@ -79,7 +79,7 @@ def check_logits(s, work):
 
 
 if __name__ == "__main__":
-    print(f"# Pictures of a linear congruence (dataset/scale_test.go) as Pillow {PIL.__version__} scales them: convert, then resize with BILINEAR.")
+    print(f"# Pictures of a linear congruence (data/dataset/scale_test.go) as Pillow {PIL.__version__} scales them: convert, then resize with BILINEAR.")
     print("# Written by lab/bench/interop/pictures.py: width, height, channels, seed, to width, to height, to channels, bytes row by row.")
     for i, (w, h, to_w, to_h) in enumerate(SIZES):
         has, to = ((1, 1), (3, 3), (3, 1), (1, 1))[i % 4]

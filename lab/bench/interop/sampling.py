@@ -1,5 +1,5 @@
 """How the next token is drawn, against transformers' processors of scores. Run by hand it writes
-internal/generation/testdata/sampling.json: python sampling.py FILE"""
+internal/app/generation/testdata/sampling.json: python sampling.py FILE"""
 
 import json
 import sys

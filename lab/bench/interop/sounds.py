@@ -1,7 +1,7 @@
-"""Writes audio/testdata/scipy.json: WAV files as scipy.io.wavfile reads them, and recordings at other rates as
+"""Writes data/audio/testdata/scipy.json: WAV files as scipy.io.wavfile reads them, and recordings at other rates as
 scipy.signal.resample_poly makes them. Needs scipy; SEED fixes every byte.
 
-    python lab/bench/interop/sounds.py audio/testdata/scipy.json
+    python lab/bench/interop/sounds.py data/audio/testdata/scipy.json
 """
 import base64
 import io

@@ -1,5 +1,5 @@
 """How templates of conversations come out, against transformers' own environment for them. Run by hand it writes
-internal/jinja/testdata/talks.json, to which Go's tests hold Starling: python talks.py FILE [FOLDER of more templates]"""
+internal/leaf/jinja/testdata/talks.json, to which Go's tests hold Starling: python talks.py FILE [FOLDER of more templates]"""
 
 import json
 import os

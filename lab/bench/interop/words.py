@@ -1,5 +1,5 @@
 """How decoders' tokenizers cut texts, against tokenizers: the patterns of Llama 3, Qwen 2 and SmolLM, and byte fallback. Run by
-hand it writes tokenizer/testdata/words.json, to which Go's tests hold Starling where there are no tokenizers: python words.py FILE"""
+hand it writes data/tokenizer/testdata/words.json, to which Go's tests hold Starling where there are no tokenizers: python words.py FILE"""
 
 import json
 import random

@@ -39,7 +39,7 @@ fi
 say "building"
 xla=
 if [ -n "${XLA:-}" ]; then
-	STARLING_PJRT=${STARLING_PJRT:-$(sh xla/plugin.sh)}
+	STARLING_PJRT=${STARLING_PJRT:-$(sh model/xla/plugin.sh)}
 	xla=1
 else
 	STARLING_PJRT=

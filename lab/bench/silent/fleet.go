@@ -17,13 +17,13 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/server"
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/tokenizer"
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
-	"github.com/starling-fl/starling/tokenizer"
 )
 
 // The words whose vectors the coordinator has made: numbers so small that processors are slow

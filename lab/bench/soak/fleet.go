@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/edge"
 )
 

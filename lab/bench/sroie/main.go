@@ -12,15 +12,15 @@ import (
 	"os"
 	"strings"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/dataset/partition"
-	"github.com/starling-fl/starling/evaluate"
-	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/dataset/partition"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/lab/bench/central"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/evaluate"
 	"github.com/starling-fl/starling/model/nn"
-	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Training steps of MiniLM's shape in the compiled program: its own code alone, with native
-# kernels, exact and fused, for its products, and on XLA's CPU plugin (xla/plugin.sh fetches one, or STARLING_PJRT names another): in turns, on one
+# kernels, exact and fused, for its products, and on XLA's CPU plugin (model/xla/plugin.sh fetches one, or STARLING_PJRT names another): in turns, on one
 # processor and on two.
 #
 #   sh lab/bench/xla/run.sh

@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/command/device"
-	"github.com/starling-fl/starling/internal/command/operator"
-	"github.com/starling-fl/starling/internal/engine/plugins"
+	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/command/device"
+	"github.com/starling-fl/starling/internal/app/command/operator"
+	"github.com/starling-fl/starling/internal/app/engine/plugins"
 	"github.com/starling-fl/starling/lab/internal/commands"
 	"github.com/starling-fl/starling/lab/internal/plots"
 	"github.com/starling-fl/starling/lab/natsserver"

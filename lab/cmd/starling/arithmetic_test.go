@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/wasm"
 )
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/internal/attack"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/attack"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // liar is a coordinator that the test plays.

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/attack"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/attack"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // deals starts a coordinator that has enrolled more devices of its own, and whose job says

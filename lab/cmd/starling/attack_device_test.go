@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/attack"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/attack"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // Devices written from the document alone and a real one finish rounds together:

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/attack"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/attack"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // Peers that a coordinator makes up without enrolling them in its log, or that it says

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/internal/attack"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/attack"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // The tests of this file and of attack_device_test.go aim package attack, which

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/attack"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/attack"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // What a job may have besides the default: shares sealed with ML-KEM as well, rosters

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/bases"
-	"github.com/starling-fl/starling/internal/command/operator"
+	"github.com/starling-fl/starling/internal/app/bases"
+	"github.com/starling-fl/starling/internal/app/command/operator"
 	"github.com/starling-fl/starling/model"
 )
 

@@ -10,10 +10,10 @@ import (
 
 	_ "github.com/gomlx/compute/gobackend" // the reference
 
+	"github.com/starling-fl/starling/data/tokenizer"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
 	"github.com/starling-fl/starling/model/nn"
-	"github.com/starling-fl/starling/tokenizer"
 )
 
 // exportedCheckpoint is a checkpoint over the default base whose adapter changes

@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	"github.com/starling-fl/starling/internal/inspection"
+	"github.com/starling-fl/starling/internal/app/inspection"
 	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/compiler"
 )

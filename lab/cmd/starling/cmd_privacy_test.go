@@ -19,12 +19,12 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/dp/accounting"
-	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/command/operator"
-	"github.com/starling-fl/starling/internal/guarantee"
-	"github.com/starling-fl/starling/internal/spent"
-	"github.com/starling-fl/starling/internal/terminal"
-	"github.com/starling-fl/starling/internal/usage"
+	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/command/operator"
+	"github.com/starling-fl/starling/internal/app/guarantee"
+	"github.com/starling-fl/starling/internal/app/spent"
+	"github.com/starling-fl/starling/internal/app/usage"
+	"github.com/starling-fl/starling/internal/leaf/terminal"
 	"github.com/starling-fl/starling/lab/internal/plots"
 )
 

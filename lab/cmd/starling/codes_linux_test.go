@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // TestEveryCommandRefusesAlike: exit code 2 for a flag that there is none of, whatever the command.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/attack"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/attack"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // A device whose owner gives less memory than the job's program takes declines every

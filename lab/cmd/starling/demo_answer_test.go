@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/demo"
-	"github.com/starling-fl/starling/internal/outcome"
+	"github.com/starling-fl/starling/internal/app/demo"
+	"github.com/starling-fl/starling/internal/app/outcome"
 	"github.com/starling-fl/starling/model"
 )
 

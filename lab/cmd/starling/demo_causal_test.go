@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/outcome"
+	"github.com/starling-fl/starling/internal/app/outcome"
 	"github.com/starling-fl/starling/model"
 )
 

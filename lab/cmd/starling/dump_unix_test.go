@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/lab/gateways"
 	"github.com/starling-fl/starling/lab/loadtest"
 )

@@ -18,8 +18,8 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/natsaccess"
 	"github.com/starling-fl/starling/coordinator/relay"
-	"github.com/starling-fl/starling/internal/strict"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/leaf/strict"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/lab/loadtest"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/engine"
+	"github.com/starling-fl/starling/internal/app/engine"
 	"github.com/starling-fl/starling/lab/sweep"
 )
 

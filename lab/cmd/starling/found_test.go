@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // TestFleetFindsJobs: devices join a fleet by one token while it has one job. They take part in

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/lab/gateways"
 	"github.com/starling-fl/starling/lab/loadtest"
 )

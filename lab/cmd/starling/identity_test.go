@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/participation"
+	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/participation"
 )
 
 // Ctrl-C is told as what it is, with the exit code that shells know.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/evaluation"
+	"github.com/starling-fl/starling/internal/app/evaluation"
 )
 
 // A fleet trains on a table of pixels, and what it releases scores the table and

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/strict"
+	"github.com/starling-fl/starling/internal/leaf/strict"
 	"github.com/starling-fl/starling/job"
 )
 

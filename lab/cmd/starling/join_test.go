@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // Where a document or a command's help shows a token it is of the form that is printed.

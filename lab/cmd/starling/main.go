@@ -6,6 +6,6 @@
 // to stdout. Exit codes: docs/OPERATE.md.
 package main
 
-import "github.com/starling-fl/starling/internal/command"
+import "github.com/starling-fl/starling/internal/app/command"
 
 func main() { command.Main(newRootCmd) }

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/evaluation"
-	"github.com/starling-fl/starling/internal/outcome"
-	"github.com/starling-fl/starling/internal/predict"
+	"github.com/starling-fl/starling/internal/app/evaluation"
+	"github.com/starling-fl/starling/internal/app/outcome"
+	"github.com/starling-fl/starling/internal/app/predict"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
 )

@@ -9,8 +9,8 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/guarantee"
-	"github.com/starling-fl/starling/internal/spent"
+	"github.com/starling-fl/starling/internal/app/guarantee"
+	"github.com/starling-fl/starling/internal/app/spent"
 )
 
 // TestExplainSaysWhoseNoise: with devices' noise explain states epsilon with trust in the

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/postgrestest"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/postgrestest"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/lab/gateways"
 	"github.com/starling-fl/starling/lab/loadtest"
 )

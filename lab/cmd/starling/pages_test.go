@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/audit/membership"
-	"github.com/starling-fl/starling/audit/memorization"
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/evaluation"
-	"github.com/starling-fl/starling/internal/outcome"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/tokenizer"
+	"github.com/starling-fl/starling/data/tokenizer/unigram"
+	"github.com/starling-fl/starling/dp/audit/membership"
+	"github.com/starling-fl/starling/dp/audit/memorization"
+	"github.com/starling-fl/starling/internal/app/evaluation"
+	"github.com/starling-fl/starling/internal/app/outcome"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/tokenizer"
-	"github.com/starling-fl/starling/tokenizer/unigram"
 )
 
 // looker writes the folder of a small untrained base that answers questions and looks at pages, by an encoder or as patches.

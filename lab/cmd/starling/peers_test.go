@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // TestJoinNamedPeers: owners exchange identities, name each other, and take part in

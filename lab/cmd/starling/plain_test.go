@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/terminal"
+	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/leaf/terminal"
 )
 
 // A model that somebody hands on has the last word on no terminal: what its labels would

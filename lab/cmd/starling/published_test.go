@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/attack"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/attack"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // A job over an embedded base says which one it is; a device that takes bases from where they

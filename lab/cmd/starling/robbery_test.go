@@ -13,13 +13,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/data/tokenizer"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/attack"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/attack"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/quant"
-	"github.com/starling-fl/starling/tokenizer"
 )
 
 // The robbery: a coordinator that wants one device's texts, and lies about all else. Its

@@ -15,8 +15,8 @@ import (
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/bases"
-	"github.com/starling-fl/starling/internal/outcome"
+	"github.com/starling-fl/starling/internal/app/bases"
+	"github.com/starling-fl/starling/internal/app/outcome"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/evaluation"
+	"github.com/starling-fl/starling/internal/app/evaluation"
 )
 
 // A fleet learns which words of a text are of which kind, and what it releases labels

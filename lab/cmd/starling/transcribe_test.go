@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/audio"
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/evaluation"
-	"github.com/starling-fl/starling/internal/outcome"
-	"github.com/starling-fl/starling/internal/predict"
+	"github.com/starling-fl/starling/data/audio"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/internal/app/evaluation"
+	"github.com/starling-fl/starling/internal/app/outcome"
+	"github.com/starling-fl/starling/internal/app/predict"
 	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/model"
 )

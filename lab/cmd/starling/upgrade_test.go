@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/watchdog"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/lab/gateways"
 )
 

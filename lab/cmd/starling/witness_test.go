@@ -15,9 +15,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/attack"
-	"github.com/starling-fl/starling/internal/watchdog"
-	"github.com/starling-fl/starling/log"
+	"github.com/starling-fl/starling/internal/testkit/attack"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
+	"github.com/starling-fl/starling/secagg/log"
 )
 
 // aWitness signs what goes on from what it has seen (C2SP tlog-witness).

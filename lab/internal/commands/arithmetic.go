@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/starling-fl/starling/internal/engine"
+	"github.com/starling-fl/starling/internal/app/engine"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/wasm"

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/terminal"
-	"github.com/starling-fl/starling/internal/usage"
+	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/usage"
+	"github.com/starling-fl/starling/internal/leaf/terminal"
 	"github.com/starling-fl/starling/lab/bandwidth"
 )
 

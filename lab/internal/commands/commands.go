@@ -5,7 +5,7 @@ package commands
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/internal/command"
+	"github.com/starling-fl/starling/internal/app/command"
 	"github.com/starling-fl/starling/lab/sweep"
 )
 

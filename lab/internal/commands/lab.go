@@ -10,16 +10,16 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/evaluate"
-	"github.com/starling-fl/starling/internal/bases"
-	"github.com/starling-fl/starling/internal/bases/start"
-	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/engine"
-	"github.com/starling-fl/starling/internal/fleetdata"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/internal/app/bases"
+	"github.com/starling-fl/starling/internal/app/bases/start"
+	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/engine"
+	"github.com/starling-fl/starling/internal/app/fleetdata"
 	"github.com/starling-fl/starling/lab/federation"
 	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/evaluate"
 )
 
 // openLab makes what the simulations of a command share, over the base of that path or

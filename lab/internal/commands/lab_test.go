@@ -9,11 +9,11 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/evaluate"
-	"github.com/starling-fl/starling/evaluate/answer"
+	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/lab/federation"
 	"github.com/starling-fl/starling/lab/sweep"
+	"github.com/starling-fl/starling/model/evaluate"
+	"github.com/starling-fl/starling/model/evaluate/answer"
 )
 
 // A simulation's data may be a folder of images, a folder for each label; a run over it

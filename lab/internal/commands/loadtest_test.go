@@ -14,11 +14,11 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/server"
-	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/terminal"
-	"github.com/starling-fl/starling/internal/tiny"
-	"github.com/starling-fl/starling/internal/watchdog"
-	"github.com/starling-fl/starling/internal/wire"
+	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/leaf/terminal"
+	"github.com/starling-fl/starling/internal/protocol/wire"
+	"github.com/starling-fl/starling/internal/testkit/tiny"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/lab/loadtest"
 )

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/dataset/files"
-	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/usage"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/dataset/files"
+	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/usage"
 	"github.com/starling-fl/starling/lab/internal/paintings"
 )
 

@@ -16,16 +16,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/engine/plugins"
-	"github.com/starling-fl/starling/internal/named"
-	"github.com/starling-fl/starling/internal/usage"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/data/tokenizer"
+	"github.com/starling-fl/starling/data/tokenizer/unigram"
+	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/engine/plugins"
+	"github.com/starling-fl/starling/internal/app/usage"
+	"github.com/starling-fl/starling/internal/leaf/named"
 	"github.com/starling-fl/starling/lab/pretraining"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/tokenizer"
-	"github.com/starling-fl/starling/tokenizer/unigram"
 )
 
 // generatedLines and generatedSeed define the corpus of --generated, and so

@@ -7,11 +7,11 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/dataset/calls"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/dataset/calls"
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/lab/pretraining"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
 )
 
 // callsForWords is how many generated commands the vocabulary is made of, with a line of

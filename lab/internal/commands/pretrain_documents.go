@@ -7,11 +7,11 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/lab/federation"
 	"github.com/starling-fl/starling/lab/pretraining"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
 )
 
 // documentsForWords is how many generated documents the vocabulary is made of.

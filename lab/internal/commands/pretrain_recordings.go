@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/bases"
-	"github.com/starling-fl/starling/internal/fleetdata"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/internal/app/bases"
+	"github.com/starling-fl/starling/internal/app/fleetdata"
 	"github.com/starling-fl/starling/lab/pretraining"
 	"github.com/starling-fl/starling/lab/voices"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/task"
 )
 
 // heardBase is a small encoder of recordings.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/audio"
-	"github.com/starling-fl/starling/internal/engine"
-	"github.com/starling-fl/starling/internal/tiny"
+	"github.com/starling-fl/starling/data/audio"
+	"github.com/starling-fl/starling/internal/app/engine"
+	"github.com/starling-fl/starling/internal/testkit/tiny"
 	"github.com/starling-fl/starling/lab/pretraining"
 	"github.com/starling-fl/starling/model"
 )

@@ -13,15 +13,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/audit/membership"
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/bases"
-	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/durable"
-	"github.com/starling-fl/starling/internal/engine/plugins"
-	"github.com/starling-fl/starling/internal/exposure"
-	"github.com/starling-fl/starling/internal/named"
-	"github.com/starling-fl/starling/internal/usage"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/dp/audit/membership"
+	"github.com/starling-fl/starling/internal/app/bases"
+	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/engine/plugins"
+	"github.com/starling-fl/starling/internal/app/exposure"
+	"github.com/starling-fl/starling/internal/app/usage"
+	"github.com/starling-fl/starling/internal/leaf/durable"
+	"github.com/starling-fl/starling/internal/leaf/named"
 	"github.com/starling-fl/starling/lab/sweep"
 )
 

@@ -15,12 +15,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/bases"
-	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/engine"
-	"github.com/starling-fl/starling/internal/engine/plugins"
-	"github.com/starling-fl/starling/internal/usage"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/internal/app/bases"
+	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/engine"
+	"github.com/starling-fl/starling/internal/app/engine/plugins"
+	"github.com/starling-fl/starling/internal/app/usage"
 	grids "github.com/starling-fl/starling/lab/report"
 	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/simulate"

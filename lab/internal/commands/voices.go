@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/named"
-	"github.com/starling-fl/starling/internal/terminal"
-	"github.com/starling-fl/starling/internal/usage"
+	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/usage"
+	"github.com/starling-fl/starling/internal/leaf/named"
+	"github.com/starling-fl/starling/internal/leaf/terminal"
 	"github.com/starling-fl/starling/lab/voices"
 )
 

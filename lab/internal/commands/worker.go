@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/command"
-	"github.com/starling-fl/starling/internal/engine/plugins"
-	"github.com/starling-fl/starling/internal/usage"
+	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/engine/plugins"
+	"github.com/starling-fl/starling/internal/app/usage"
 	"github.com/starling-fl/starling/lab/queue"
 	"github.com/starling-fl/starling/lab/sweep"
 )

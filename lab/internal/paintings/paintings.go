@@ -9,8 +9,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"github.com/starling-fl/starling/dataset"
-	"github.com/starling-fl/starling/internal/seeded"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/internal/leaf/seeded"
 )
 
 // Config is what a set of generated paintings is made from.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
 )
 
 // Paintings follow from the seed; a split has others by the same artists, who can be told

@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/starling-fl/starling/audit"
-	"github.com/starling-fl/starling/internal/palette"
+	"github.com/starling-fl/starling/dp/audit"
+	"github.com/starling-fl/starling/internal/leaf/palette"
 )
 
 // Audit draws the canaries of the pass that showed most, from the lowest score to the

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/dataset/calls"
-	"github.com/starling-fl/starling/tokenizer"
+	"github.com/starling-fl/starling/data/dataset/calls"
+	"github.com/starling-fl/starling/data/tokenizer"
 )
 
 // commandsSHA256 is the SHA-256 of the base's blob, and so its address. A base that `make

@@ -9,10 +9,10 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/model/trainer"
 )
 
 // Cohort is a Trainer whose steps are made for several clients at once: one product over

@@ -8,7 +8,7 @@ import (
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/model/trainer"
 )
 
 // Clients whose steps are taken at once come to what each comes to alone, whatever is

@@ -3,12 +3,12 @@ package hosted
 import (
 	"testing"
 
-	"github.com/starling-fl/starling/internal/untrained"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/internal/leaf/untrained"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/model/trainer"
 )
 
 func testBase(t testing.TB, c model.Config) *model.Base {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/model/trainer"
 )
 
 // Trainer trains on a GoMLX backend of this host, such as XLA: the graphs of the

@@ -13,11 +13,11 @@ import (
 
 	_ "github.com/gomlx/compute/gobackend" // the reference
 
-	"github.com/starling-fl/starling/internal/untrained"
+	"github.com/starling-fl/starling/internal/leaf/untrained"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/model/trainer"
 )
 
 // described is a specification by its rank alone, and counts how often one was read.

@@ -3,7 +3,7 @@ package main
 import (
 	"math"
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/model"
 )
 

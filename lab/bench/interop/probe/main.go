@@ -14,13 +14,13 @@ import (
 
 	_ "github.com/gomlx/compute/gobackend" // the reference
 
-	"github.com/starling-fl/starling/dataset"
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/data/tokenizer"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/tokenizer"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/model/trainer"
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 

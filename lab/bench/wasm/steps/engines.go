@@ -13,8 +13,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/lab/internal/resident"
-	"github.com/starling-fl/starling/task"
 	"github.com/starling-fl/starling/wasm"
 )
 

@@ -14,11 +14,11 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/lab/internal/resident"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/nn"
-	"github.com/starling-fl/starling/task"
-	"github.com/starling-fl/starling/trainer"
+	"github.com/starling-fl/starling/model/trainer"
 )
 
 // runGoMLX times the same graph on GoMLX's Go backend, on one core.

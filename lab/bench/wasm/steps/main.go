@@ -22,7 +22,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/starling-fl/starling/internal/cputime"
+	"github.com/starling-fl/starling/internal/leaf/cputime"
 	"github.com/starling-fl/starling/wasm"
 )
 

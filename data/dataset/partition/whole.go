@@ -1,0 +1,134 @@
+package partition
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/starling-fl/starling/internal/leaf/seeded"
+
+	"github.com/starling-fl/starling/data/dataset"
+)
+
+// Owner says whose examples a split keeps together.
+type Owner string
+
+// The owners.
+const (
+	OwnerBoth     Owner = "user and provider" // whoever is linked by a user or a provider, however indirectly
+	OwnerUser     Owner = "user"
+	OwnerProvider Owner = "provider"
+	OwnerGroup    Owner = "provider, or user where none is named" // Example.Group
+)
+
+// owners numbers each example's owner, from 0. An example that names none is
+// one of its own.
+func owners(s *dataset.Set, o Owner) (of []int, n int) {
+	parent := make([]int, len(s.Examples)) // a forest over examples
+	for i := range parent {
+		parent[i] = i
+	}
+	root := func(i int) int {
+		for parent[i] != i {
+			parent[i] = parent[parent[i]]
+			i = parent[i]
+		}
+		return i
+	}
+	first := map[[2]string]int{} // the first example that names a user or provider
+	link := func(i int, kind, name string) {
+		if name == "" {
+			return
+		}
+		if j, seen := first[[2]string{kind, name}]; seen {
+			parent[root(i)] = root(j)
+		} else {
+			first[[2]string{kind, name}] = i
+		}
+	}
+	for i, e := range s.Examples {
+		switch o {
+		case OwnerBoth:
+			link(i, "user", e.User)
+			link(i, "provider", e.Provider)
+		case OwnerUser:
+			link(i, "user", e.User)
+		case OwnerProvider:
+			link(i, "provider", e.Provider)
+		case OwnerGroup:
+			link(i, "group", e.Group())
+		}
+	}
+	number := map[int]int{}
+	of = make([]int, len(parent))
+	for i := range parent {
+		r := root(i)
+		if _, known := number[r]; !known {
+			number[r] = len(number)
+		}
+		of[i] = number[r]
+	}
+	return of, len(number)
+}
+
+// ErrCoarse is a set with too few owners, or too unequal ones, for SplitWhole.
+var ErrCoarse = errors.New("partition: too few owners to keep each in one part")
+
+// SplitWhole divides a set at random into parts of about the given fractions
+// so that no owner's examples are in two parts. Fractions must be positive and
+// sum to 1. Where owners are so large that a part would differ from its
+// fraction by more than 0.2 of the whole, or would be empty, it returns
+// ErrCoarse.
+func SplitWhole(s *dataset.Set, owner Owner, seed uint64, fractions ...float64) ([]*dataset.Set, error) {
+	total := 0.0
+	for i, f := range fractions {
+		if !(f > 0) {
+			return nil, fmt.Errorf("partition: fraction %d is %v, want a positive number", i+1, f)
+		}
+		total += f
+	}
+	if total < 1-1e-9 || total > 1+1e-9 {
+		return nil, fmt.Errorf("partition: fractions sum to %v, want 1", total)
+	}
+	of, n := owners(s, owner)
+	size := make([]int, n)
+	for _, o := range of {
+		size[o]++
+	}
+	// Owners come in random order, whatever their size; each goes where most room
+	// is left.
+	order := seeded.Source(seed, 0x52).Perm(n)
+	room := make([]float64, len(fractions))
+	for p, f := range fractions {
+		room[p] = f * float64(len(s.Examples))
+	}
+	part := make([]int, n)
+	for _, o := range order {
+		most := 0
+		for p := range room {
+			if room[p] > room[most] {
+				most = p
+			}
+		}
+		part[o] = most
+		room[most] -= float64(size[o])
+	}
+	parts := make([][]int, len(fractions))
+	for i, o := range of {
+		parts[part[o]] = append(parts[part[o]], i)
+	}
+	out := make([]*dataset.Set, len(parts))
+	for p, indices := range parts {
+		share := float64(len(indices)) / float64(len(s.Examples))
+		if d := share - fractions[p]; len(indices) == 0 || d > 0.2 || d < -0.2 {
+			return nil, fmt.Errorf("%w: %d of them, of %d examples", ErrCoarse, n, len(s.Examples))
+		}
+		shuffle(seeded.Source(seed, 0x53, uint64(p)), indices)
+		out[p] = s.Pick(indices)
+	}
+	return out, nil
+}
+
+func shuffle(rng *rand.Rand, v []int) {
+	rng.Shuffle(len(v), func(i, j int) { v[i], v[j] = v[j], v[i] })
+}

@@ -1,0 +1,39 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/starling-fl/starling/data/dataset"
+)
+
+// ColumnFlags adds the flags that choose a data file's columns.
+func ColumnFlags(fl *pflag.FlagSet, c *dataset.Columns) {
+	TextColumnFlag(fl, c)
+	fl.StringVar(&c.Label, "label-column", "", "column or JSON key of the labels (default \"label\")")
+	fl.BoolVar(&c.Unlabelled, "unlabelled", false, "the texts have no labels, for task pretrain: .jsonl or .csv without them, or one text a line")
+}
+
+// TextColumnFlag adds the one that chooses the column of texts.
+func TextColumnFlag(fl *pflag.FlagSet, c *dataset.Columns) {
+	fl.StringVar(&c.Text, "text-column", "", "column or JSON key of the texts (default \"text\"); for .tsv its first line then names the columns")
+}
+
+// columnHint names the flag that helps with a missing column, where the command has it.
+func columnHint(cmd *cobra.Command, err error) error {
+	missing := new(dataset.ColumnError)
+	if !errors.As(err, &missing) {
+		return err
+	}
+	flag := "text-column"
+	if missing.Label {
+		flag = "label-column"
+	}
+	if cmd.Flags().Lookup(flag) == nil {
+		return err
+	}
+	return fmt.Errorf("%w; choose with --%s", err, flag)
+}

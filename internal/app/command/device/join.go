@@ -1,0 +1,119 @@
+package device
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/participation"
+	"github.com/starling-fl/starling/internal/app/usage"
+	"github.com/starling-fl/starling/internal/leaf/named"
+)
+
+func newJoinCmd(a *command.App) *cobra.Command {
+	f := participation.Config{Streams: &a.Streams}
+	var policy policyFlags
+	var bases command.KnownFlags
+	cmd := &cobra.Command{
+		Use:   "join TOKEN|URL|@FILE|-... --data FILE",
+		Short: "Take part in a job, or in several, as an edge; your data stays on this machine",
+		Long: `Take part in a job as an edge. The argument is the join token that
+'starling serve' prints, or the coordinator's plain http(s) URL where it asks
+for no enrolment secret; @FILE and - read it from a file and standard input.
+Training runs in a sandboxed program the coordinator
+compiled; what leaves this machine is one clipped, quantized and masked update
+a round. The command ends when the job does and reconnects until then. Given several
+tokens it takes part in all of those jobs under one identity, trains for one at a time, and
+ends with the last; what one of them asks for beyond your policy keeps it out of that one.
+
+What the coordinator may ask for is limited by a policy of yours, whose
+defaults refuse what could tell more of your data than a job needs: see
+examples/policy.yaml. Of a job outside of it you are told why, and asked where this
+is a terminal; it is not joined unless you type yes. What you accept of a coordinator
+is remembered with the data, for no more than it asked for.
+
+With --fleet the token is a server's of several jobs, and the command takes part in those that
+are within your policy, one submitted later among them, without asking: what you accepted of one
+job earlier holds for none that is found so, and --epsilon bounds what all of them may cost.
+
+Of a coordinator elsewhere it is tried, once a job and for some twenty seconds, what one
+update would show: see 'starling bench'. It is done on made-up examples, before anything
+of yours is read for the job.`,
+		Example: "  starling join starling2_... --data my.tsv\n  starling join http://127.0.0.1:8080 --data my.jsonl.gz --identity phone.pem",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 || len(args) > participation.MostJoined {
+				return usage.Errorf("join takes a join token or URL, or up to %d of them, got %d", participation.MostJoined, len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			given := cmd.Flags().Changed
+			if !f.Fleet && (given("tasks") || given("pool") || given("look")) {
+				return usage.Errorf("--tasks, --pool and --look are for --fleet")
+			}
+			if err := f.Check(len(args)); err != nil {
+				return err // before standard input is read
+			}
+			tokens := slices.Clone(args)
+			for i := range tokens {
+				if tokens[i], err = readToken(a.Stdin, tokens[i]); err != nil {
+					return err
+				}
+			}
+			if f.Known, err = bases.List(); err != nil {
+				return err
+			}
+			f.Version, f.TryLeak, f.Policy = a.Version, given("leak"), participation.Policy{File: policy.file, Set: policy.set}
+			return f.Run(cmd.Context(), tokens)
+		},
+	}
+	cmd.Flags().StringVar(&f.Data, "data", "", "labelled file to train on: "+dataset.Formats)
+	command.ColumnFlags(cmd.Flags(), &f.Columns)
+	cmd.Flags().StringVar(&f.Identity, "identity", "", "identity file (default: one for each data file, in the user's configuration folder)")
+	cmd.Flags().StringVar(&f.Accounts, "accounts", "", "folder of what each data set has given (default starling/accounts in the user's configuration folder)")
+	cmd.Flags().StringVar(&f.Cache, "cache", "", "folder for the base and programs (default starling in the user's cache folder)")
+	cmd.Flags().IntVar(&f.Cores, "cores", 0, "most cores to train on; 0: half of this machine's")
+	cmd.Flags().BoolVar(&f.NotPrivate, "accept-not-private", false, "join a job that is not private: reproducible, with all secrets known to the coordinator, or without noise")
+	cmd.Flags().BoolVar(&f.Plain, "allow-plain-http", false, "join a coordinator on another machine over http, which nobody encrypts")
+	cmd.Flags().BoolVar(&f.TrustPrograms, "trust-programs", false, "run the coordinator's programs without making them again here")
+	cmd.Flags().BoolVar(&f.AskAgain, "ask-again", false, "forget what was accepted of this coordinator earlier, and ask")
+	cmd.Flags().StringVar(&f.Base, "base", "", "take the base from this folder, or of this name from the local Hugging Face cache, instead of from the coordinator (see 'starling base fetch')")
+	cmd.Flags().StringVar(&f.BaseFrom, "base-from", participation.FromCoordinator, "who sends the base: coordinator, hub (Hugging Face's, or HF_ENDPOINT) or a mirror's address; its hash is the job's in any case")
+	bases.Add(cmd.Flags())
+	cmd.Flags().BoolVar(&f.Fleet, "fleet", false, "take part in the jobs of a coordinator of several, those submitted later too, where they are within your policy; until it is interrupted")
+	cmd.Flags().StringSliceVar(&f.Tasks, "tasks", nil, "with --fleet: what may be learnt of the data (default: what a file of its kind is for)")
+	cmd.Flags().StringVar(&f.Pool, "pool", "fleet", "with --fleet: the pool whose jobs are taken")
+	cmd.Flags().DurationVar(&f.Look, "look", 5*time.Minute, "with --fleet: how often new jobs are looked for")
+	policy.add(cmd.Flags())
+	command.Settings(cmd)
+	return cmd
+}
+
+// mostToken bounds a file with a token, in bytes.
+const mostToken = 4096
+
+// readToken takes the token from where it is not seen in a list of processes: a
+// file after @, or standard input for -.
+func readToken(stdin io.Reader, where string) (string, error) {
+	path, isFile := strings.CutPrefix(where, "@")
+	if !isFile && where != "-" {
+		return where, nil
+	}
+	var b []byte
+	var err error
+	if isFile {
+		b, err = named.Read(path, mostToken)
+	} else {
+		b, err = io.ReadAll(io.LimitReader(stdin, mostToken))
+	}
+	if err != nil {
+		return "", fmt.Errorf("join token: %w", err)
+	}
+	return strings.TrimSpace(string(b)), nil
+}

@@ -1,0 +1,23 @@
+package command
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/starling-fl/starling/internal/app/usage"
+)
+
+// Format is what the ending of a file's name says that it is.
+func Format(name string) string {
+	return strings.TrimPrefix(strings.ToLower(filepath.Ext(name)), ".")
+}
+
+// CheckFormat refuses a file of a flag whose name ends in none of two formats or more.
+func CheckFormat(flag, name string, formats ...string) error {
+	if slices.Contains(formats, Format(name)) {
+		return nil
+	}
+	last := len(formats) - 1
+	return usage.Errorf("--%s %q: want a name that ends in .%s or .%s", flag, name, strings.Join(formats[:last], ", ."), formats[last])
+}

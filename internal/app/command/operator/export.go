@@ -1,0 +1,99 @@
+package operator
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-fl/starling/internal/app/bases"
+	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/usage"
+	"github.com/starling-fl/starling/internal/leaf/named"
+	"github.com/starling-fl/starling/internal/leaf/terminal"
+	"github.com/starling-fl/starling/model"
+)
+
+type exportReport struct {
+	Out    string   `json:"out"`
+	Format string   `json:"format"`
+	Rank   int      `json:"rank"`
+	Files  []string `json:"files"`
+	Bytes  int      `json:"bytes"`
+}
+
+func newExportCmd(a *command.App) *cobra.Command {
+	var dir, out, rank, format string
+	var bare bool
+	cmd := &cobra.Command{
+		Use:   "export --checkpoint DIR --out DIR [--rank B|best] [--format peft|merged|safetensors]",
+		Short: "Write a released adapter for other programs, at any rank",
+		Long: `Write the adapter of a checkpoint folder, cut to a rank, in a form that needs no
+Starling:
+
+  peft         adapter_config.json and adapter_model.safetensors for PEFT, with
+               the base beside them in base/
+  merged       a whole model in Hugging Face layout, the adapter added to its
+               weights: what a rank of 0, the head alone, can be exported as
+  safetensors  the bare tensors, with rank and scale in the file's metadata
+
+The model card README.md says what it was trained on, what it may tell of that,
+and the lines that load it. A model that no class of transformers computes (one
+with mean pooling) carries modeling_starling.py, which transformers runs with
+trust_remote_code=True; without it transformers refuses the folder.`,
+		Example: "  starling export --checkpoint run1/checkpoint --out adapter\n  starling export --checkpoint run1/checkpoint --rank 2 --format merged --out model",
+		Args:    command.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if dir == "" || out == "" {
+				return usage.Errorf("--checkpoint and --out are required: the folder of a released adapter, and the one to write")
+			}
+			if !slices.Contains(model.ExportFormats(), format) {
+				return usage.Errorf("--format is %q, want one of %s", format, strings.Join(model.ExportFormats(), ", "))
+			}
+			if err := named.Dir(out); err != nil {
+				return fmt.Errorf("--out: %w", err)
+			}
+			ck, err := bases.Released(dir)
+			if err != nil {
+				return err
+			}
+			r := exportReport{Out: out, Format: format}
+			if r.Rank, err = bases.Rank(ck, rank); err != nil {
+				return err
+			}
+			folders, err := ck.Export(r.Rank, format, bare)
+			if err != nil {
+				return err
+			}
+			if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 {
+				return fmt.Errorf("%s is not empty: an export goes into a folder of its own", out)
+			}
+			for _, sub := range slices.Sorted(maps.Keys(folders)) {
+				if err := model.WriteFiles(filepath.Join(out, sub), folders[sub]); err != nil {
+					return err
+				}
+				for _, name := range slices.Sorted(maps.Keys(folders[sub])) {
+					r.Files = append(r.Files, filepath.ToSlash(filepath.Join(sub, name)))
+					r.Bytes += len(folders[sub][name])
+				}
+			}
+			return a.Emit(r, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "rank %d as %s in %s: %d files, %s; README.md says how to load it\n",
+					r.Rank, r.Format, r.Out, len(r.Files), terminal.Bytes(int64(r.Bytes)))
+				return err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&dir, "checkpoint", "", "folder of a released adapter")
+	f.StringVar(&out, "out", "", "folder to write; it must be new or empty")
+	f.StringVar(&rank, "rank", "best", "rank to cut to, or best: the one that validation chose")
+	f.StringVar(&format, "format", model.ExportPEFT, "peft, merged or safetensors")
+	f.BoolVar(&bare, "no-base", false, "with --format peft: leave the base out")
+	return cmd
+}

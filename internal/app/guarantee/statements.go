@@ -1,0 +1,155 @@
+package guarantee
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/leaf/terminal"
+)
+
+func (e *Explained) statements() []Statement {
+	shard := "its shard"
+	if e.Shard > 0 {
+		shard = fmt.Sprintf("its shard of up to %d", e.Shard)
+	}
+	sampled := fmt.Sprintf("Each of the %d enrolled devices is in a round with probability %.4g, by a coin of its own.", e.Population, e.SamplingRate)
+	if e.SamplingRate == 1 {
+		sampled = fmt.Sprintf("All %d enrolled devices are asked in every round: there is no amplification by sampling.", e.Population)
+	}
+	if e.Cohort > 0 {
+		sampled = fmt.Sprintf("%d of the %d enrolled devices in every round, drawn among those that are there. Accounts have each of them in every round: there is no amplification by sampling.", e.Cohort, e.Population)
+	}
+	protected := "The presence of one whole device with all of its data: the released models are almost as likely with it as without it. Not single facts that many devices share, and not statistics of the population: learning those is the purpose."
+	if e.ProviderRate > 0 {
+		protected = "The presence of one provider (whoever a device's documents come from) with all its documents in one device: the released models are almost as likely with it as without it. A provider whose documents lie in several devices is protected less, a device with several providers less than each of them. Not facts that many providers share: learning those is the purpose."
+		if e.ProviderRate == 1 {
+			sampled += " With it, all its providers are in."
+		} else {
+			sampled += fmt.Sprintf(" In it, each provider is in with probability %.4g, by a coin that the device flips and shows nobody.", e.ProviderRate)
+		}
+	}
+	if e.Cohort > 0 {
+		protected += " Of a device that is drawn another one is not: that it is enrolled, and when it was asked, is not hidden, only what it sent."
+	}
+	points := []Statement{
+		{"What is protected?", protected},
+		{"From whom?", "From everyone who sees released adapters, every round's of them, now or later, with any other knowledge and any computing power. The guarantee is: " + e.Delivered.String() + "."},
+		{"How much is that?", odds(e.Delivered)},
+		{"Who takes part?", sampled},
+	}
+	switch {
+	case e.SamplingRate < 1 && e.ProviderRate > 0 && !e.Hidden:
+		points = append(points, Statement{
+			"And from someone who sees which devices took part?",
+			"The same: the guarantee takes it that they are seen. All providers of a device share its coin, and the contribution of the others can show how it fell even in the released models; only the coins inside the device leave anybody in doubt. A round without the device costs its providers nothing.",
+		})
+	case e.SamplingRate < 1:
+		sampling := "sampling does"
+		if e.ProviderRate > 0 {
+			sampling = "the device's coin does"
+		}
+		points = append(points, Statement{
+			"And from someone who sees who took part?",
+			"Less. Shard peers, the coordinator and whoever watches the network see it, and against them " + sampling + " nothing: " + e.Visible.String() + ".",
+		})
+	}
+	if e.Quorum > 0 {
+		points = append(points, Statement{"And when devices drop out?", e.staying()})
+	}
+	points = append(points,
+		Statement{"And from the coordinator?", e.coordinator(shard)},
+		Statement{"How is one contribution bounded?", e.bound()},
+		Statement{"What is assumed?", "That the coordinator " + e.adds() + "draws the cohorts as it says (its ledger records both, nobody can prove it). That devices clip as they should: one that does not hurts the model or itself, and one that sends values out of range can enlarge a peer's effect; an alarm shows that, the round is charged. That a device's dropping out does not change who else drops out."},
+		Statement{"What else leaves a device?", "No plain metric. The coordinator counts who was asked and who answered. Losses and accuracies are measured on data of the operator."},
+		Statement{"When does it end?", fmt.Sprintf("After %d rounds. Every round is charged in the ledger in the transaction that commits the model, before anyone sees it; a round that would pass the budget is not started.", e.Rounds)},
+	)
+	if e.Simulated != nil {
+		points = append(points, Statement{
+			"What is simulated?",
+			fmt.Sprintf("The noise is that of a cohort %.4g times as large, out of a population of %d. Models are as good as they would be there, and such a population would have: %s. Nobody who takes part in this run has that: theirs is the delivered guarantee above.", 1/e.NoiseScale, e.SimulatedOf, e.Simulated.String()),
+		})
+	}
+	return points
+}
+
+// coordinator says what holds against the coordinator itself.
+func (e *Explained) coordinator(shard string) string {
+	sums := "Secure aggregation keeps single updates from the coordinator, which sees only the sum over " + shard + ". A sum over few devices, or over devices of which all but one collude with it, is no protection."
+	if e.OwnNoise == 0 {
+		return "Differential privacy does not protect from the coordinator: it sees the exact sum of each shard before it adds the noise, and whether it adds any rests on its word: without trust in it no epsilon holds. " + sums
+	}
+	return fmt.Sprintf("Each device adds noise itself, before it masks: %.4g of the clip norm. The guarantee above counts that of %d honest devices and none of the coordinator's. "+
+		"Against the coordinator, which sees each shard's sum and may take a device into every round, holds: %s. If everybody else lies one update shows at most %.4g bits. ",
+		e.OwnNoise, e.Honest, e.Untrusted.String(), ownBits(e.OwnNoise)) + sums
+}
+
+// adds is what is assumed of the coordinator's noise.
+func (e *Explained) adds() string {
+	if e.OwnNoise == 0 {
+		return "adds the noise and "
+	}
+	return ""
+}
+
+// ownBits is the capacity of one round's update of a device that is alone with its own
+// noise: that of a Gaussian channel.
+func ownBits(v float64) float64 { return 1 / (2 * v * v * math.Ln2) }
+
+// bound says how the norm of one contribution is kept and chosen.
+func (e *Explained) bound() string {
+	what, who := "Each device's update", "devices"
+	if e.ProviderRate > 0 {
+		what, who = "The update of each provider, by itself,", "providers"
+	}
+	s := what + " is clipped to a norm before it is masked."
+	if e.Adaptive > 0 {
+		s += fmt.Sprintf(" The norm follows the updates: each contribution adds one bit, whether it was within the norm, to its masked vector, and the noisy count moves the norm towards the one that %.4g %% of the %s keep to. The bit is part of the same release and of the same epsilon.", 100*e.Adaptive, who)
+	}
+	return s
+}
+
+// staying says for which dropouts the guarantee holds, and what that costs.
+func (e *Explained) staying() string {
+	s := fmt.Sprintf("The guarantee holds while at most %.4g %% of a round's honest devices leave before it is over, whenever and in whatever company, and at most %.4g %% of all devices are hostile. "+
+		"A shard is released where its threshold of devices stays, and if exactly one were missing, one device's coin would show. No round is drawn before %d of the %d devices are there; ",
+		100*e.Dropout, 100*e.Hostile, e.Quorum, e.Population)
+	if e.Hit == 0 {
+		s += "then that is so unlikely that a hundredth of delta covers it."
+	} else {
+		s += fmt.Sprintf("then it happens in a round with probability %.3g at most, which every round is accounted with", e.Hit)
+		if e.NoiseFree > 0 {
+			s += fmt.Sprintf(": the noise is %.4g %% larger for it (%.6g instead of %.6g)", 100*(e.NoiseMultiplier/e.NoiseFree-1), e.NoiseMultiplier, e.NoiseFree)
+		}
+		s += ". A larger cohort.quorum or a smaller cohort.dropout need less." + e.cheaper
+	}
+	return s + " If more devices leave than that, which is tested after every round, the job pauses."
+}
+
+// odds puts an epsilon into words that need no logarithm.
+func odds(g dp.Guarantee) string {
+	if g.Epsilon > 20 {
+		return fmt.Sprintf("Next to nothing: an epsilon of %.4g lets an observer become certain of the presence of %s. Treat this job as one without differential privacy.", g.Epsilon, protectedUnit(g.Adjacency))
+	}
+	return fmt.Sprintf("Whoever thought the presence of %s as likely as not can come to believe in it with at most %.4g %%, unless an event of probability %.3g happens.", protectedUnit(g.Adjacency), 100*belief(g.Epsilon), g.Delta)
+}
+
+// belief is the most that an even prior can become.
+func belief(epsilon float64) float64 { return 1 / (1 + math.Exp(-epsilon)) }
+
+// Print writes questions and answers in lines for people.
+func (e *Explained) Print(w io.Writer) error {
+	if e.Name != "" {
+		fmt.Fprintf(w, "Job %s\n\n", e.Name)
+	}
+	for _, s := range e.Statements {
+		fmt.Fprintf(w, "%s\n", s.Question)
+		for _, line := range strings.Split(terminal.Wrap(s.Answer, 77, ""), "\n") {
+			fmt.Fprintf(w, "    %s\n", line)
+		}
+		fmt.Fprintln(w)
+	}
+	return nil
+}

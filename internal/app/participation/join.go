@@ -1,0 +1,178 @@
+package participation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/task"
+	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/app/accounts"
+	"github.com/starling-fl/starling/internal/app/bases"
+	"github.com/starling-fl/starling/internal/app/usage"
+	"github.com/starling-fl/starling/internal/leaf/terminal"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/known"
+	"github.com/starling-fl/starling/wasm/program"
+)
+
+// Config is how an owner takes part. Fields are the flags of 'starling join', whose help says more.
+type Config struct {
+	Streams *terminal.Streams
+	Version string // of this program
+	Policy  Policy
+
+	Data, Identity, Cache, Accounts string          // paths; all but Data have defaults
+	Columns                         dataset.Columns // of Data
+	Cores                           int             // 0: half of this machine's
+	Base, BaseFrom                  string
+	Known                           known.List
+
+	NotPrivate, Plain, TrustPrograms, AskAgain bool
+	TryLeak                                    bool // for a coordinator on this machine, too
+
+	Fleet bool // the token is a server's of several jobs
+	Tasks []string
+	Pool  string
+	Look  time.Duration
+}
+
+// Check checks the fields against each other, for so many tokens.
+func (c *Config) Check(tokens int) error {
+	switch {
+	case c.Data == "":
+		return usage.Errorf("--data is required: a labelled file: %s", dataset.Formats)
+	case c.Cores < 0:
+		return usage.Errorf("--cores is %d, want 1 or more, or 0 for half of this machine's", c.Cores)
+	case !c.Fleet:
+		return nil
+	case tokens != 1:
+		return usage.Errorf("--fleet takes one token: it finds the jobs itself")
+	case c.AskAgain:
+		return usage.Errorf("--fleet asks nothing: leave out --ask-again")
+	case c.Look < time.Second || c.Look > 24*time.Hour:
+		return usage.Errorf("--look is %v, want a second to a day", c.Look)
+	}
+	for _, name := range c.Tasks {
+		if kind, err := model.ParseTask(name); err != nil || kind.String() != name {
+			return usage.Errorf("--tasks: %q, want some of %q", name, model.TaskNames())
+		}
+	}
+	return nil
+}
+
+// parts are the jobs of tokens, or of addresses.
+func (c *Config) parts(tokens []string) ([]*Part, error) {
+	var out []*Part
+	for i, where := range tokens {
+		token, err := edge.JoinToken(where)
+		if err != nil {
+			return nil, usage.Wrap(err)
+		}
+		for _, other := range out {
+			if other.Token == token {
+				return nil, usage.Errorf("one of the tokens is given twice")
+			}
+		}
+		p := &Part{Token: token}
+		if p.Policy, p.Note, err = c.Policy.Toward(token); err != nil {
+			return nil, err
+		}
+		if len(tokens) > 1 {
+			p.Prefix = fmt.Sprintf("job %d: ", i+1)
+		}
+		out = append(out, p)
+	}
+	if c.Fleet && out[0].Policy.Epsilon == 0 {
+		return nil, usage.Errorf("--fleet needs --epsilon, or epsilon in your policy file: the most that all jobs together may cost the data, those that nobody has thought of yet among them")
+	}
+	return out, nil
+}
+
+// Run takes part in the jobs of tokens until they end, and reports what was given to each.
+func (c *Config) Run(ctx context.Context, tokens []string) (err error) {
+	if err := c.Check(len(tokens)); err != nil {
+		return err
+	}
+	parts, err := c.parts(tokens)
+	if err != nil {
+		return err
+	}
+	told := c.Streams.Stderr
+	m := &Participant{
+		Streams: c.Streams, Agent: agent(c.Version), Identity: c.Identity, Cores: c.Cores, Remake: program.Remake, Known: c.Known,
+		AskAgain: c.AskAgain, TryLeak: c.TryLeak, Plain: c.Plain, NotPrivate: c.NotPrivate,
+	}
+	if c.Cores == 0 {
+		m.Cores = max(1, runtime.GOMAXPROCS(0)/2)
+	}
+	if c.TrustPrograms {
+		m.Remake = nil
+	}
+	if m.Fetch, err = baseFrom(c.BaseFrom, told); err != nil {
+		return err
+	}
+	if c.Base != "" {
+		if m.Base, _, err = bases.OpenNamed(c.Base); err != nil {
+			return err
+		}
+	}
+	// Read once before the network, so that a bad line is told at once.
+	if m.Set, err = c.Columns.Load(c.Data); err != nil {
+		return err
+	}
+	if m.Identity == "" {
+		if m.Identity, err = accounts.IdentityPath(c.Data); err != nil {
+			return err
+		}
+	}
+	if m.Cache, err = accounts.UserPath(c.Cache, os.UserCacheDir, ""); err != nil {
+		return err
+	}
+	var release func() error
+	if m.Key, release, err = accounts.TakeIdentity(m.Identity); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if m.Kept, err = accounts.Open(c.Accounts); err != nil {
+		return err
+	}
+	var releaseAccount func() error
+	if m.Account, releaseAccount, err = m.Kept.Take(m.Set, c.Data, m.Identity); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, releaseAccount()) }()
+	if err := accounts.Print(told, m.Account); err != nil {
+		return err
+	}
+	if err := yieldToOthers(); err != nil {
+		fmt.Fprintf(told, "training competes with this machine's other work: %v\n", err)
+	}
+	trainer := edge.NewProgramTrainer(1) // one round at a time, of whichever job
+	trainer.Cores, m.Trainer = m.Cores, trainer
+	defer func() { err = errors.Join(err, trainer.Close()) }()
+	fmt.Fprintf(told, "%d examples of %d labels in %s; identity %s, %x\n", len(m.Set.Examples), len(m.Set.Labels), c.Data, m.Identity, m.Key.Public())
+	var errs []error
+	if c.Fleet {
+		found := &edge.Discovery{Tasks: c.Tasks} // what jobs may learn of the file
+		if len(found.Tasks) == 0 {
+			found.Tasks = []string{task.For(m.Set.Form()).String()}
+		}
+		fleet := &Follower{Fleet: parts[0], Found: found, Pool: c.Pool, Look: c.Look, Plain: c.Plain, Stderr: told, Join: m.Join}
+		parts, errs = fleet.Follow(ctx)
+	} else {
+		errs = JoinAll(ctx, parts, m.Join)
+	}
+	spent, err := m.Account.Spent()
+	if err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	for _, p := range parts {
+		p.Report.Spent = spent
+	}
+	return Emit(c.Streams, parts, errs)
+}

@@ -1,0 +1,216 @@
+// Package cbor writes and reads the part of CBOR (RFC 8949) that the protocol's bulk
+// and its secure aggregation are made of: unsigned integers, byte strings and arrays of
+// definite length, in core deterministic encoding (section 4.2.1). The reader takes the
+// shortest form only, so that what it accepts has one encoding; it copies and allocates
+// nothing. All else of the protocol's CBOR goes through a library (internal/protocol/wire).
+package cbor
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// Major types (RFC 8949 section 3.1), as they stand in the first byte of a head.
+const (
+	majorUint  = 0 << 5
+	majorBytes = 2 << 5
+	majorArray = 4 << 5
+)
+
+// MaxHead is the length of the longest head in bytes.
+const MaxHead = 1 + 8
+
+// AppendUint appends an unsigned integer.
+func AppendUint(b []byte, n uint64) []byte { return appendHead(b, majorUint, n) }
+
+// AppendArray appends the head of an array of n elements, which are to follow.
+func AppendArray(b []byte, n int) []byte { return appendHead(b, majorArray, uint64(n)) }
+
+// AppendBytes appends a byte string.
+func AppendBytes(b, v []byte) []byte {
+	return append(appendHead(b, majorBytes, uint64(len(v))), v...)
+}
+
+// appendHead appends the shortest head of a type (RFC 8949 section 4.2.1).
+func appendHead(b []byte, major byte, n uint64) []byte {
+	switch {
+	case n < 24:
+		return append(b, major|byte(n))
+	case n <= math.MaxUint8:
+		return append(b, major|24, byte(n))
+	case n <= math.MaxUint16:
+		return binary.BigEndian.AppendUint16(append(b, major|25), uint16(n))
+	case n <= math.MaxUint32:
+		return binary.BigEndian.AppendUint32(append(b, major|26), uint32(n))
+	}
+	return binary.BigEndian.AppendUint64(append(b, major|27), n)
+}
+
+// A Reader consumes a message from the front. After the first error it yields zero
+// values; Done reports it. Each method is told what it reads, for that error.
+type Reader struct {
+	b     []byte
+	first Error // its reason is 0: none yet
+}
+
+// NewReader reads data, which byte strings will alias.
+func NewReader(data []byte) Reader { return Reader{b: data} }
+
+// An Error is why a message is not the deterministic encoding of what was asked for. It
+// is put into words only when somebody reads them.
+type Error struct {
+	reason           reason
+	what             string
+	got, least, most uint64
+}
+
+type reason uint8
+
+const (
+	truncated reason = 1 + iota
+	otherType
+	otherForm
+	longForm
+	otherValue
+	tooLarge
+	otherCount
+	otherLength
+	trailing
+)
+
+func (e *Error) Error() string {
+	switch e.reason {
+	case truncated:
+		return e.what + ": truncated"
+	case otherType:
+		return fmt.Sprintf("%s: major type %d, want %d", e.what, e.got, e.least)
+	case otherForm:
+		return fmt.Sprintf("%s: length form %d not allowed", e.what, e.got)
+	case longForm:
+		return fmt.Sprintf("%s: %d not in shortest form", e.what, e.got)
+	case otherValue:
+		return fmt.Sprintf("%s %d, want %d", e.what, e.got, e.least)
+	case tooLarge:
+		return fmt.Sprintf("%s: %d above %d", e.what, e.got, e.most)
+	case otherCount:
+		return fmt.Sprintf("%s: %d elements, want %d..%d", e.what, e.got, e.least, e.most)
+	case otherLength:
+		return fmt.Sprintf("%s: %d bytes, want %d..%d", e.what, e.got, e.least, e.most)
+	}
+	return fmt.Sprintf("%d bytes after the message", e.got)
+}
+
+// OK reports whether everything so far was as it must be.
+func (r *Reader) OK() bool { return r.first.reason == 0 }
+
+// fail keeps the first error.
+func (r *Reader) fail(e Error) {
+	if r.OK() {
+		r.first = e
+	}
+	r.b = nil
+}
+
+// Uint reads an integer of at most most.
+func (r *Reader) Uint(most uint64, what string) uint64 {
+	n := r.head(majorUint, what)
+	if n > most {
+		r.fail(Error{reason: tooLarge, what: what, got: n, most: most})
+		return 0
+	}
+	return n
+}
+
+// Literal reads an integer that must be want.
+func (r *Reader) Literal(want uint64, what string) {
+	if n := r.head(majorUint, what); r.OK() && n != want {
+		r.fail(Error{reason: otherValue, what: what, got: n, least: want})
+	}
+}
+
+// Array reads the head of an array of least..most elements, which are to be read next.
+func (r *Reader) Array(least, most int, what string) int {
+	n := r.head(majorArray, what)
+	if r.OK() && (n < uint64(least) || n > uint64(most)) {
+		r.fail(Error{otherCount, what, n, uint64(least), uint64(most)})
+		return 0
+	}
+	return int(n)
+}
+
+// Bytes reads a byte string of least..most bytes. The result aliases the message; it has
+// no capacity beyond its end.
+func (r *Reader) Bytes(least, most int, what string) []byte {
+	n := r.head(majorBytes, what)
+	switch {
+	case !r.OK():
+		return nil
+	case n < uint64(least) || n > uint64(most):
+		r.fail(Error{otherLength, what, n, uint64(least), uint64(most)})
+		return nil
+	case n > uint64(len(r.b)):
+		r.fail(Error{reason: truncated, what: what})
+		return nil
+	}
+	v := r.b[:n:n]
+	r.b = r.b[n:]
+	return v
+}
+
+// Fixed reads a byte string of exactly len(dst) bytes into dst.
+func (r *Reader) Fixed(dst []byte, what string) {
+	copy(dst, r.Bytes(len(dst), len(dst), what))
+}
+
+// Done returns the first error, an *Error, or complains of bytes left over.
+func (r *Reader) Done() error {
+	if len(r.b) != 0 {
+		r.fail(Error{reason: trailing, got: uint64(len(r.b))})
+	}
+	if r.OK() {
+		return nil
+	}
+	first := r.first // a copy: that of a Reader on the stack would move it to the heap
+	return &first
+}
+
+// head reads the shortest head of a type.
+func (r *Reader) head(major byte, what string) uint64 {
+	if !r.OK() {
+		return 0
+	}
+	if len(r.b) == 0 {
+		r.fail(Error{reason: truncated, what: what})
+		return 0
+	}
+	h := r.b[0]
+	if h&0xe0 != major {
+		r.fail(Error{reason: otherType, what: what, got: uint64(h >> 5), least: uint64(major >> 5)})
+		return 0
+	}
+	info := h & 0x1f
+	if info < 24 {
+		r.b = r.b[1:]
+		return uint64(info)
+	}
+	if info > 27 { // reserved, or of no definite length (RFC 8949 section 3)
+		r.fail(Error{reason: otherForm, what: what, got: uint64(info)})
+		return 0
+	}
+	size := 1 << (info - 24)
+	if len(r.b) < 1+size {
+		r.fail(Error{reason: truncated, what: what})
+		return 0
+	}
+	var n uint64
+	for _, x := range r.b[1 : 1+size] {
+		n = n<<8 | uint64(x)
+	}
+	if n < [...]uint64{24, 1 << 8, 1 << 16, 1 << 32}[info-24] {
+		r.fail(Error{reason: longForm, what: what, got: n})
+		return 0
+	}
+	r.b = r.b[1+size:]
+	return n
+}
