@@ -49,7 +49,7 @@ coordinator/jobs: coordinator coordinator/monitor coordinator/store dp dp/accoun
 coordinator/monitor: coordinator/round coordinator/store dp dp/accounting model/evaluate/metric model
 coordinator/optimizer: job
 coordinator/natsaccess:
-coordinator/relay: coordinator/natsaccess secagg internal/leaf/durable internal/leaf/strict
+coordinator/relay: coordinator/natsaccess internal/leaf/durable internal/leaf/strict
 coordinator/round:
 coordinator/server: coordinator coordinator/internal/... coordinator/jobs coordinator/monitor coordinator/signin coordinator/store dp model/evaluate/metric
     internal/protocol/contentcoding internal/leaf/durable internal/leaf/qrcode internal/leaf/strict internal/protocol/wire secagg/log model

@@ -8,7 +8,6 @@ import (
 	"github.com/starling-fl/starling/coordinator/spans"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/evaluate/metric"
-	"github.com/starling-fl/starling/secagg"
 	"github.com/starling-fl/starling/secagg/log"
 	"github.com/starling-fl/starling/wasm/program"
 )
@@ -79,10 +78,6 @@ type Config struct {
 	// Host is the fleet that the job shares with other jobs; nil: the job has a fleet of its own,
 	// in its store.
 	Host Host
-	// SumMasks computes Masks.Sum in another process, so that several processes share the work of
-	// unmasking. It fails if there is no other, and returns when ctx is done; a late answer is
-	// ignored and the sum computed here. nil: all sums are computed here.
-	SumMasks func(ctx context.Context, m *secagg.Masks) ([]uint32, error)
 	// Hosts are the code shapes of the training step's programs that assignments
 	// offer; nil is program.Hosts, all of them. Empty but not nil offers none: devices must
 	// bring a trainer of their own.

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/internal/fleet"
@@ -87,8 +86,6 @@ type background struct {
 	beside      sync.WaitGroup // messages being judged
 	maxPending  uint64         // bytes of updates that have come in part
 	settleFrom  int            // devices in a round from which messages are checked in batches
-	recheck     int            // of so many sums of masks from elsewhere one is made here, too
-	lied        atomic.Bool    // one was wrong: nothing is made elsewhere any more
 	evaluations sync.WaitGroup
 	evalCtx     context.Context // Run's, until it returns; set before the first evaluation
 }
@@ -170,7 +167,7 @@ func New(cfg Config) (*Coordinator, error) {
 		core: core, t: t, rnd: core.rnd, cfg: cfg,
 		downloads:  downloads{blobs: newBlobs()},
 		sessions:   sessions{events: make(chan event, 16), done: make(chan struct{}), woken: make(chan struct{}, 1)},
-		background: background{workers: newWorkers(), maxPending: maxPending, settleFrom: settleFrom, recheck: recheck},
+		background: background{workers: newWorkers(), maxPending: maxPending, settleFrom: settleFrom},
 		shown:      shown{health: health{began: time.Now()}},
 		engine:     engine{fleet: fleet.New()},
 	}

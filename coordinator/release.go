@@ -35,15 +35,11 @@ func (c *Coordinator) unmask(r *running, e round.Release) (round.Event, error) {
 	c.add(r)
 	r.unmasking.Go(func() {
 		r.adding.Wait()
-		if c.cfg.SumMasks != nil {
-			c.unmaskElsewhere(r, u)
-		} else {
-			var wg sync.WaitGroup
-			for i, n := range e.Shards {
-				wg.Go(func() { c.workers.do(func() { u.parts[i], u.errs[i] = r.shards[n].Unmask() }) })
-			}
-			wg.Wait()
+		var wg sync.WaitGroup
+		for i, n := range e.Shards {
+			wg.Go(func() { c.workers.do(func() { u.parts[i], u.errs[i] = r.shards[n].Unmask() }) })
 		}
+		wg.Wait()
 		if !c.post(r.life, u) {
 			u.clear()
 		}

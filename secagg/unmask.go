@@ -40,24 +40,29 @@ func (s *Server) judgeReveal(i int, m *Reveal) error {
 }
 
 // Unmask rebuilds the secrets and returns the exact sum of the vectors of U3, one value per symbol,
-// lifted into -2^(b-1)..2^(b-1)-1, and closes the shard. It is Masks, Masks.Sum and Strip in one
-// call.
+// lifted into -2^(b-1)..2^(b-1)-1, and closes the shard.
 //
 // A ShardError that wraps ErrBelowThreshold, ErrShare or ErrCommitment changes nothing. After the
 // first two Unmask may succeed once more devices have revealed. ErrCommitment is final: a device
 // that dropped out had shared another key than the one in its roster entry.
 func (s *Server) Unmask() ([]int64, error) {
-	m, err := s.Masks()
+	m, err := s.remaining()
 	if err != nil {
 		return nil, err
 	}
-	defer m.Erase()
-	return s.Strip(m.Sum())
+	defer m.erase()
+	masks := m.sum()
+	defer clear(masks)
+	out := make([]int64, len(s.sum))
+	for i, x := range s.sum {
+		out[i] = centre(x-masks[i], s.cfg.Width)
+	}
+	s.Close()
+	return out, nil
 }
 
-// Masks rebuilds the secrets and returns the masks that are still in the sum. It fails as Unmask
-// does.
-func (s *Server) Masks() (*Masks, error) {
+// remaining rebuilds the secrets and returns the masks that are still in the sum.
+func (s *Server) remaining() (*masks, error) {
 	if err := s.closing("Unmask", TurnReveal, s.u5); err != nil {
 		return nil, err
 	}
@@ -69,12 +74,12 @@ func (s *Server) Masks() (*Masks, error) {
 	}
 	r := rebuilder{s: s, coefficients: map[string][]*edwards25519.Scalar{}}
 	defer r.erase()
-	m := &Masks{dim: s.cfg.Dim, width: s.cfg.Width, roster: s.roster, survivors: s.u3.clone(), dropped: newSet(len(s.members)),
+	m := &masks{dim: s.cfg.Dim, width: s.cfg.Width, roster: s.roster, survivors: s.u3.clone(), dropped: newSet(len(s.members)),
 		selves: make([]byte, 0, maskKeyLen*s.u3.Len()), private: make([]byte, 0, scalarSize*(s.u2.Len()-s.u3.Len()))} // which are not copied
 	err := r.fill(m)
 	faults := r.faults()
 	if err != nil {
-		m.Erase()
+		m.erase()
 		return nil, &ShardError{Shard: s.Shard(), Turn: TurnReveal, Err: err, Faults: faults}
 	}
 	s.faults = faults
@@ -82,7 +87,7 @@ func (s *Server) Masks() (*Masks, error) {
 }
 
 // fill rebuilds every secret of U2.
-func (r *rebuilder) fill(m *Masks) error {
+func (r *rebuilder) fill(m *masks) error {
 	s := r.s
 	for i := range s.members {
 		if !s.u2.Has(i) {
@@ -115,23 +120,6 @@ func (r *rebuilder) fill(m *Masks) error {
 		}
 	}
 	return nil
-}
-
-// Strip subtracts the summed masks from the running sum, closes the shard and returns what Unmask
-// returns.
-func (s *Server) Strip(masks []uint32) ([]int64, error) {
-	if s.turn != TurnReveal {
-		return nil, &StateError{Call: "Strip", Turn: s.turn, Err: ErrOutOfTurn}
-	}
-	if len(masks) != len(s.sum) {
-		return nil, fmt.Errorf("secagg: shard %d: masks of %d symbols, the sum has %d", s.Shard(), len(masks), len(s.sum))
-	}
-	out := make([]int64, len(s.sum))
-	for i, x := range s.sum {
-		out[i] = centre(x-masks[i], s.cfg.Width)
-	}
-	s.Close()
-	return out, nil
 }
 
 // A rebuilder finds secrets from the reveals. Devices caught with a wrong share

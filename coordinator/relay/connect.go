@@ -73,8 +73,8 @@ const (
 // OwnerUser is an owner as a NATS server knows it, GatewayUser the gateway of that name: doc.go
 // says why these subjects.
 func OwnerUser(password string) natsaccess.User {
-	return natsaccess.User{Name: "owner", Password: password, Publish: []string{ownerSubject, downPrefix + ">", masksSubject, sumsPrefix + ">"},
-		Subscribe: []string{openPrefix + ">", upPrefix + ">", masksSubject, sumsPrefix + ">"}}
+	return natsaccess.User{Name: "owner", Password: password, Publish: []string{ownerSubject, downPrefix + ">"},
+		Subscribe: []string{openPrefix + ">", upPrefix + ">"}}
 }
 
 func GatewayUser(name, password string) (natsaccess.User, error) {

@@ -11,12 +11,10 @@
 //	starling.open.GATEWAY.OWNER        a gateway asks for a link
 //	starling.up.GATEWAY.OWNER.LINK     bytes of a link from the gateway
 //	starling.down.GATEWAY.LINK         bytes of a link to it
-//	starling.masks                     an owner has a shard's masks added up by one who stands by
-//	starling.sums.QUESTION             what they come to
 //
 // So that NATS can be told what each may do: gateway g publishes to starling.open.g.> and
 // starling.up.g.>, and subscribes to starling.owner and starling.down.g.>; owners the reverse,
-// with * for g. Masks and their sums are between owners.
+// with * for g.
 //
 // NATS delivers at most once. A message of a link says where in the link's bytes it stands, so
 // that one that was lost ends the link: what devices sent is never read with a hole in it.
@@ -36,9 +34,4 @@
 // read or change a byte of TLS, nor another gateway's links. Where a device's connection comes
 // from is its gateway's word: limits of addresses hold as far as gateways are honest. What it
 // sends the owner is bounded: links, streams of each, bytes of each that are not read.
-//
-// Who lends ([Lend]) is a process of the operator's. It gets the keys of masks, which NATS sees too,
-// no vector and no sum: with what the owner alone has they give a shard's sum, and no device's. What it answers is
-// as long as the owner expects, or an error; a wrong answer moves the shard's sum as a hostile
-// device in it can, and is found by chance (see coordinator).
 package relay

@@ -180,30 +180,15 @@ func (p *parts) coordinator() coordinator.Config {
 	if p.Witness != "" {
 		cfg.Cosign = (&server.Witness{URL: p.Witness, HTTP: http.DefaultClient}).Cosign
 	}
-	if p.nc != nil {
-		cfg.SumMasks = relay.Borrow(p.nc).Sum
-	}
 	return cfg
 }
 
-// whenMine opens the state of Dir once no other coordinator holds it, in a database. Until then
-// it lends that one its processors.
+// whenMine opens the state of Dir once no other coordinator holds it, in a database.
 func (p *parts) whenMine(ctx context.Context, open func() error) error {
 	for {
-		end := func() {}
 		err := store.AwaitLease(ctx, p.Dir, func() {
 			fmt.Fprintln(p.Stderr, "standing by: another coordinator holds the lease of this state")
-			if p.nc == nil {
-				return
-			}
-			lent, err := relay.Lend(p.nc, orSilent(p.Log))
-			if err != nil {
-				fmt.Fprintf(p.Stderr, "its rounds' masks are not added up here: %v\n", err)
-				return
-			}
-			end = lent
 		})
-		end()
 		if err == nil {
 			err = open()
 		}

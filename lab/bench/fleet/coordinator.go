@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"os"
 	"runtime/pprof"
 	"sync"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/monitor"
-	"github.com/starling-fl/starling/coordinator/relay"
 	rounds "github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/internal/leaf/cputime"
@@ -86,14 +84,6 @@ func coordinate(ctx context.Context, o options) error {
 			began = time.Time{}
 		}
 	}}
-	if o.Lenders > 0 {
-		nc, err := relay.Connect(relay.Access{URL: o.nats}, "owner", slog.New(slog.DiscardHandler))
-		if err != nil {
-			return err
-		}
-		defer nc.Close()
-		cfg.SumMasks = relay.Borrow(nc).Sum
-	}
 	co, err := coordinator.New(cfg)
 	if err != nil {
 		return err

@@ -21,8 +21,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/server"
 )
 
-// between is what the coordinator has beside it: NATS, gateways between it and devices, and who
-// adds masks up for it.
+// between is what the coordinator has beside it: NATS, and gateways between it and devices.
 type between struct {
 	nats  string
 	at    []string // the gateways
@@ -33,7 +32,7 @@ type between struct {
 // begin starts it; nothing where nobody needs NATS.
 func begin(ctx context.Context, o options) (*between, error) {
 	b := &between{}
-	if o.Gateways == 0 && o.Lenders == 0 {
+	if o.Gateways == 0 {
 		return b, nil
 	}
 	var err error
@@ -46,11 +45,6 @@ func begin(ctx context.Context, o options) (*between, error) {
 			return nil, errors.Join(err, b.end())
 		}
 		b.at = append(b.at, at)
-	}
-	for i := range o.Lenders {
-		if _, err := b.part(ctx, fmt.Sprintf("lender %d", i+1), "lender", "-nats", b.nats); err != nil {
-			return nil, errors.Join(err, b.end())
-		}
 	}
 	return b, nil
 }

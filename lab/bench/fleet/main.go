@@ -33,9 +33,8 @@ type options struct {
 	Late    time.Duration
 	Profile string
 	// Gateways is how many processes pass devices' connections on, over a NATS server in
-	// another; 0: they dial the coordinator, and there is no TLS. Lenders add masks up for the
-	// coordinator, over NATS too.
-	Gateways, Lenders int
+	// another; 0: they dial the coordinator, and there is no TLS.
+	Gateways int
 	// Slack is how late the kernel may wake the servers' threads, as in their unit.
 	Slack time.Duration
 	dir   string
@@ -52,7 +51,6 @@ func main() {
 	flag.DurationVar(&o.Late, "late", 0, "one device of the fleet sends its shares this late in every round")
 	flag.StringVar(&o.Profile, "profile", "", "write the coordinator's processor profile, from the first round on, to this file, and gateways' and NATS' beside it")
 	flag.IntVar(&o.Gateways, "gateways", 0, "gateways that devices dial, over NATS and with TLS, each a process; 0: they dial the coordinator")
-	flag.IntVar(&o.Lenders, "lenders", 0, "processes that add masks up for the coordinator, over NATS")
 	flag.DurationVar(&o.Slack, "slack", time.Millisecond, "how late the kernel may wake the servers' threads (Linux), as deploy/systemd has it; 50us is the kernel's own")
 	role := flag.String("role", "", "for the servers' own processes; not to be set by hand")
 	flag.StringVar(&o.dir, "dir", "", "the coordinator's folder, likewise")
@@ -66,8 +64,6 @@ func main() {
 		run = coordinate
 	case "nats":
 		run = broker
-	case "lender":
-		run = lend
 	case "":
 	default:
 		run = func(ctx context.Context, o options) error { return pass(ctx, o, *role) }

@@ -18,8 +18,6 @@ CGO_ENABLED=0 go build -C lab -o "$tmp/fleet" ./bench/fleet
 "$tmp/fleet" -devices 1000 -rounds 3 -drop 0.1
 echo; echo "One device is 12 s late with its shares in every round:"; echo
 "$tmp/fleet" -devices 1000 -rounds 2 -drop 0.1 -late 12s
-echo; echo "Two other processes add masks up:"; echo
-"$tmp/fleet" -devices 1000 -rounds 2 -drop 0.1 -lenders 2
 if [ "${1:-}" != small ]; then
 	echo
 	"$tmp/fleet" -devices 10000 -rounds 1 -drop 0

@@ -5,10 +5,8 @@ package main
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -100,65 +98,5 @@ func TestGateways(t *testing.T) {
 		if strings.Contains(p.said(), "tls://") {
 			t.Error("the address of NATS, with its password, is in the log")
 		}
-	}
-}
-
-// TestShardsOfTwo: masks of a round's shards are added up by the owner and by one that stands by.
-// While that one hangs, and once it is killed, the owner does all itself, and rounds go on.
-func TestShardsOfTwo(t *testing.T) {
-	t.Parallel()
-	const devices = 64
-	s := newService(t, devices, 10_000)
-	broker, err := gateways.Start(t.TempDir(), "../../../deploy/nats/nats.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(broker.Stop)
-	at := freePort(t)
-	owner := func(i int) *process {
-		to := broker.Access("owner")
-		return start(t, s.binary, "serve", "--dir", s.folder(i), "--store", s.database.URL(), "--nats", to.URL, "--nats-ca", to.CA,
-			"--tls", "--url", "https://"+at, "--log", "text")
-	}
-	first := owner(0)
-	token := s.submit(first)
-	standBy := owner(1)
-	standBy.await(t, "standing by")
-	to := broker.Access("one")
-	start(t, s.binary, "gateway", "--nats", to.URL, "--nats-ca", to.CA, "--name", "one", "--listen", at).await(t, "listening on")
-	play(t, loadtest.Config{Devices: devices, Drop: 0.05, By: []string{at}}, token)
-	ctx := watchdog.Context(t)
-
-	first.await(t, "msg=unmasked.* elsewhere=[1-9]")
-	if err := standBy.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	first.await(t, "msg=unmasked.* elsewhere=0")
-	if err := standBy.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	standBy.end()
-	s.more("a round without anybody who stands by")
-	owner(1).await(t, "standing by")
-	first.await(t, "msg=unmasked.* elsewhere=[1-9]")
-	if out, err := exec.CommandContext(ctx, s.binary, "job", "pause", "--dir", s.folder(0), "load").CombinedOutput(); err != nil {
-		t.Fatalf("job pause: %v\n%s", err, out)
-	}
-	watchdog.Wait(t, "the last round's end", func() {
-		for ctx.Err() == nil {
-			out, err := exec.CommandContext(ctx, s.binary, "job", "ledger", "--json", "--dir", s.folder(1)).Output()
-			if err == nil {
-				released, open, faults := gateways.Agree(s.charged(), out)
-				if faults == nil && len(open) == 0 && released > 3 {
-					return
-				}
-				err = faults
-			}
-			t.Logf("not yet: %v", err)
-			time.Sleep(200 * time.Millisecond)
-		}
-	})
-	if strings.Contains(first.said(), "ALARM") {
-		t.Error("a sum was out of range, or a process lied")
 	}
 }
