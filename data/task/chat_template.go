@@ -3,6 +3,7 @@
 package task
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -55,8 +56,9 @@ func NewChatTemplate(base *model.Base) (*ChatTemplate, error) {
 }
 
 // Text lays a conversation out. messages and tools are JSON lists; tools may be empty. open adds
-// the beginning of the next reply. now is the date for templates that ask for it.
-func (t *ChatTemplate) Text(messages, tools []byte, open bool, now time.Time) (string, error) {
+// the beginning of the next reply. now is the date for templates that ask for it. The
+// end of ctx ends the template.
+func (t *ChatTemplate) Text(ctx context.Context, messages, tools []byte, open bool, now time.Time) (string, error) {
 	list, err := turns(messages)
 	if err != nil {
 		return "", err
@@ -67,16 +69,16 @@ func (t *ChatTemplate) Text(messages, tools []byte, open bool, now time.Time) (s
 			return "", fmt.Errorf("%w: tools: %w", ErrConversation, err)
 		}
 	}
-	return t.text(list, vars, open, now, jinja.Limits{})
+	return t.text(ctx, list, vars, open, now, jinja.Limits{})
 }
 
-func (t *ChatTemplate) text(list []any, vars map[string]any, open bool, now time.Time, most jinja.Limits) (string, error) {
+func (t *ChatTemplate) text(ctx context.Context, list []any, vars map[string]any, open bool, now time.Time, most jinja.Limits) (string, error) {
 	vars["messages"], vars["add_generation_prompt"] = jinja.List(list...), open
 	vars["bos_token"], vars["eos_token"] = t.chat.Begin, t.chat.End
 	if _, given := vars["tools"]; !given {
 		vars["tools"] = nil
 	}
-	text, err := t.template.Run(vars, now, most)
+	text, err := t.template.Run(ctx, vars, now, most)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrConversation, err)
 	}
@@ -121,7 +123,7 @@ func (t *ChatTemplate) learnt(messages []byte) (ids []int32, told []bool, err er
 	// Each turn is laid out by itself: a template that takes the most each time would take hours.
 	most := jinja.Limits{Steps: learntSteps + learntSteps/16*len(list), Bytes: learntBytes + 64*len(messages)}
 	tokens := func(n int, open bool) ([]int32, error) {
-		text, err := t.text(list[:n], map[string]any{}, open, without, most)
+		text, err := t.text(context.Background(), list[:n], map[string]any{}, open, without, most)
 		return t.Tokens(text), err
 	}
 	if ids, err = tokens(len(list), false); err != nil {

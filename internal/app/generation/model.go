@@ -109,7 +109,7 @@ func (m *Model) Chat(ctx context.Context, messages, tools []byte, r Request, eac
 	if m.talk == nil {
 		return Text{}, fmt.Errorf("%w: %w", ErrPrompt, m.silent)
 	}
-	text, err := m.talk.Text(messages, tools, true, time.Now())
+	text, err := m.talk.Text(ctx, messages, tools, true, time.Now())
 	if err != nil {
 		return Text{}, fmt.Errorf("%w: %w", ErrPrompt, err)
 	}

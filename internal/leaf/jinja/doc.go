@@ -4,7 +4,8 @@
 //
 // A template is a stranger's program on its owner's machine. It sees the values that it is
 // given and reaches nothing else, and everything that it does is counted: steps, bytes that it
-// makes, and how deep it nests. What goes beyond is an error, so that neither a loop, a string
+// reads and makes, and how deep it nests. Every filter, test, operator, method and lookup is charged
+// before it works, by the bytes that it touches. What goes beyond is an error, so that neither a loop, a string
 // that doubles nor a macro that calls itself takes a machine's time or memory. That is why the
 // language is here and not a library's: those at hand bound none of the three.
 package jinja
@@ -16,7 +17,9 @@ const (
 	maxSource = 256 << 10 // bytes of a template
 	maxDepth  = 100       // of nested blocks, expressions and calls
 	maxSteps  = 500_000   // of a run
-	maxBytes  = 32 << 20  // of all strings and lists that a run makes, its output with them
+	maxBytes  = 32 << 20  // that a run reads and makes
+	maxName   = 256       // bytes of a name
+	maxChain  = 1000      // operators of one strength in a row
 )
 
 // Errors that a template or a run ends with; what is wrong is in the error around them.

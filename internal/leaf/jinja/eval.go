@@ -58,7 +58,7 @@ func (r *run) value(n *node) (value, error) {
 	case opLiteral:
 		return n.lit, nil
 	case opName:
-		return r.env.get(n.text), nil
+		return r.name(n.text)
 	case opList:
 		return r.list(n)
 	case opDict:
@@ -150,6 +150,9 @@ func (r *run) dict(n *node) (value, error) {
 		}
 		switch key.(type) {
 		case nil, bool, int64, float64, string:
+			if err := r.touch(key); err != nil {
+				return nil, err
+			}
 			d.set(key, v)
 		default:
 			return nil, r.fail("%s is no key", kindOf(key))

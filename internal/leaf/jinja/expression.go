@@ -53,7 +53,10 @@ func (p *parser) expression() (node, error) {
 // binary reads operators of one strength, from left to right.
 func (p *parser) binary(operand func() (node, error), signs ...string) (node, error) {
 	x, err := operand()
-	for err == nil {
+	for links := 0; err == nil; links++ {
+		if links > maxChain {
+			return x, p.fail("more than %d of %q in a row", maxChain, signs)
+		}
 		t := p.now()
 		if t.kind != tokenSign && t.kind != tokenName || !slices.Contains(signs, t.text) {
 			break

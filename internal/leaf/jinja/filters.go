@@ -1,7 +1,6 @@
 package jinja
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,7 +45,7 @@ func onText(name string) func(r *run, x value, a given) (value, error) {
 func length(r *run, x value, _ given) (value, error) {
 	switch x := x.(type) {
 	case string:
-		return int64(utf8.RuneCountInString(x)), r.charge(len(x) / 16)
+		return int64(utf8.RuneCountInString(x)), r.charge(len(x))
 	case *list:
 		return int64(len(x.items)), nil
 	case *Dict:
@@ -81,7 +80,7 @@ func (r *run) joined(items []value, sep string) (value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.charge(len(s) + len(sep)); err != nil {
+		if err := r.charge(8 + len(s) + len(sep)); err != nil {
 			return nil, err
 		}
 		if i > 0 {
@@ -145,12 +144,38 @@ func dictsort(r *run, x value, a given) (value, error) {
 		return nil, err
 	}
 	l := v.(*list)
-	slices.SortStableFunc(l.items, func(x, y value) int {
-		a, _ := x.(*list).items[0].(string)
-		b, _ := y.(*list).items[0].(string)
-		return cmp.Compare(strings.ToLower(a), strings.ToLower(b))
+	folded := make(map[value]string, len(d.keys))
+	for _, k := range d.keys {
+		s, _ := k.(string)
+		if err := r.charge(lowerCost * len(s)); err != nil {
+			return nil, err
+		}
+		folded[k] = strings.ToLower(s)
+	}
+	err = r.sorted(l.items, func(x, y value) (int, error) {
+		return r.order(folded[x.(*list).items[0]], folded[y.(*list).items[0]])
 	})
-	return l, nil
+	return l, err
+}
+
+// lowerCost is what a byte of a text counts whose case is changed: it is decoded, looked up in
+// Unicode's tables, and may become longer.
+const lowerCost = 4
+
+// sorted sorts items in place and stably. Each comparison is a step beside what order charges.
+func (r *run) sorted(items []value, order func(x, y value) (int, error)) (err error) {
+	slices.SortStableFunc(items, func(x, y value) int {
+		if err == nil {
+			err = r.step()
+		}
+		if err != nil {
+			return 0
+		}
+		o, e := order(x, y)
+		err = e
+		return o
+	})
+	return err
 }
 
 func toInt(r *run, x value, a given) (value, error) {
@@ -163,6 +188,9 @@ func toInt(r *run, x value, a given) (value, error) {
 		}
 	}
 	if s, ok := x.(string); ok {
+		if err := r.charge(parseCost * len(s)); err != nil {
+			return nil, err
+		}
 		if n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 54); err == nil {
 			return n, nil
 		}
@@ -170,11 +198,18 @@ func toInt(r *run, x value, a given) (value, error) {
 	return a.at(0, "default", int64(0)), nil
 }
 
-func toFloat(_ *run, x value, a given) (value, error) {
+// parseCost is what a byte of a text counts that is read as a number: a text that is none is
+// copied into an error.
+const parseCost = 4
+
+func toFloat(r *run, x value, a given) (value, error) {
 	if f, _, _, ok := number(x); ok {
 		return f, nil
 	}
 	if s, ok := x.(string); ok {
+		if err := r.charge(parseCost * len(s)); err != nil {
+			return nil, err
+		}
 		if f, err := strconv.ParseFloat(strings.TrimSpace(s), 64); err == nil {
 			return f, nil
 		}
@@ -196,10 +231,14 @@ func indent(r *run, x value, a given) (value, error) {
 		return nil, r.fail("indent's width is %d, want 0..1000", n)
 	}
 	first, blank := truth(a.at(1, "first", false)), truth(a.at(2, "blank", false))
-	lines := strings.Split(s, "\n")
-	if err := r.charge(len(s) + n*len(lines)); err != nil {
+	if err := r.charge(len(s)); err != nil {
 		return nil, err
 	}
+	count := 1 + strings.Count(s, "\n")
+	if err := r.charge(len(s) + (n+16)*count); err != nil {
+		return nil, err
+	}
+	lines := strings.Split(s, "\n")
 	for i, line := range lines {
 		if (i > 0 || first) && (line != "" || blank) {
 			lines[i] = strings.Repeat(" ", n) + line
@@ -212,10 +251,13 @@ func (r *run) attributes(items []value, name string) ([]value, error) {
 	if err := r.lists(len(items)); err != nil {
 		return nil, err
 	}
-	var out []value
+	out := make([]value, 0, len(items))
 	for _, v := range items {
 		for part := range strings.SplitSeq(name, ".") {
-			var err error
+			err := r.step()
+			if err != nil {
+				return nil, err
+			}
 			if v, err = r.attribute(v, part); err != nil {
 				return nil, err
 			}
@@ -240,6 +282,9 @@ func mapped(r *run, x value, a given) (value, error) {
 		return nil, r.fail("map by %.40q is not known here", name)
 	}
 	if err := r.lists(len(all)); err != nil {
+		return nil, err
+	}
+	if err := r.charge(len(name)); err != nil {
 		return nil, err
 	}
 	out := &list{}
@@ -273,6 +318,9 @@ func picked(want, byAttribute bool) func(r *run, x value, a given) (value, error
 				return nil, err
 			}
 			rest = rest[1:]
+		}
+		if err := r.lists(len(all)); err != nil {
+			return nil, err
 		}
 		out := &list{}
 		for i, v := range asked {

@@ -3,6 +3,7 @@ package jinja
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // globals are the functions that every template has.
@@ -129,15 +130,23 @@ func method(x value, name string) value {
 var dictMethods = map[string]func(r *run, d *Dict, a given) (value, error){
 	"keys": func(r *run, d *Dict, _ given) (value, error) { return &list{items: d.keys}, r.lists(len(d.keys)) },
 	"values": func(r *run, d *Dict, _ given) (value, error) {
-		l := &list{}
-		for _, k := range d.keys {
-			l.items = append(l.items, d.values[k])
+		v, err := r.pairs(d)
+		if err != nil {
+			return nil, err
 		}
-		return l, r.lists(len(d.keys))
+		l := v.(*list)
+		for i, pair := range l.items {
+			l.items[i] = pair.(*list).items[1]
+		}
+		return l, nil
 	},
 	"items": func(r *run, d *Dict, _ given) (value, error) { return r.pairs(d) },
 	"get": func(r *run, d *Dict, a given) (value, error) {
-		if v, ok := d.get(a.at(0, "key", nil)); ok {
+		key := a.at(0, "key", nil)
+		if err := r.touch(key); err != nil {
+			return nil, err
+		}
+		if v, ok := d.get(key); ok {
 			return v, nil
 		}
 		return a.at(1, "default", nil), nil
@@ -150,6 +159,9 @@ func (r *run) pairs(d *Dict) (value, error) {
 	}
 	l := &list{}
 	for _, k := range d.keys {
+		if err := r.touch(k); err != nil {
+			return nil, err
+		}
 		l.items = append(l.items, &list{items: []value{k, d.values[k]}, tuple: true})
 	}
 	return l, nil
@@ -161,21 +173,31 @@ func made(f func(string) string) func(r *run, s string, a given) (value, error) 
 		if len(a.list)+len(a.named) > 0 {
 			return nil, r.fail("a method of texts takes no argument")
 		}
-		return f(s), r.charge(2 * len(s))
+		if err := r.charge(lowerCost * len(s)); err != nil {
+			return nil, err
+		}
+		return f(s), nil
 	}
 }
 
 // stripped cuts letters off a text's ends, white space where none are named.
-func stripped(white func(string, func(rune) bool) string, named func(s, letters string) string) func(r *run, s string, a given) (value, error) {
+func stripped(cut func(string, func(rune) bool) string) func(r *run, s string, a given) (value, error) {
 	return func(r *run, s string, a given) (value, error) {
 		if err := r.charge(len(s)); err != nil {
 			return nil, err
 		}
 		switch letters := a.at(0, "chars", nil).(type) {
 		case nil:
-			return white(s, unicode.IsSpace), nil
+			return cut(s, unicode.IsSpace), nil
 		case string:
-			return named(s, letters), nil
+			if err := r.charge(8 * len(letters)); err != nil {
+				return nil, err
+			}
+			set := make(map[rune]bool, len(letters))
+			for _, c := range letters {
+				set[c] = true
+			}
+			return cut(s, func(c rune) bool { return set[c] }), nil
 		}
 		return nil, r.fail("letters that are cut off are a text")
 	}
@@ -196,6 +218,9 @@ func ends(has func(s, with string) bool) func(r *run, s string, a given) (value,
 			if !ok {
 				return nil, r.fail("a text's beginning or end is %s, want a text", kindOf(o))
 			}
+			if err := r.charge(1 + min(len(s), len(with))); err != nil {
+				return nil, err
+			}
 			if has(s, with) {
 				return true, nil
 			}
@@ -205,9 +230,9 @@ func ends(has func(s, with string) bool) func(r *run, s string, a given) (value,
 }
 
 var textMethods = map[string]func(r *run, s string, a given) (value, error){
-	"strip":      stripped(strings.TrimFunc, strings.Trim),
-	"lstrip":     stripped(strings.TrimLeftFunc, strings.TrimLeft),
-	"rstrip":     stripped(strings.TrimRightFunc, strings.TrimRight),
+	"strip":      stripped(strings.TrimFunc),
+	"lstrip":     stripped(strings.TrimLeftFunc),
+	"rstrip":     stripped(strings.TrimRightFunc),
 	"startswith": ends(strings.HasPrefix),
 	"endswith":   ends(strings.HasSuffix),
 	"upper":      made(strings.ToUpper),
@@ -228,11 +253,14 @@ var textMethods = map[string]func(r *run, s string, a given) (value, error){
 		if !ok || len(a.list) != 1 {
 			return nil, r.fail("find takes a text")
 		}
+		if err := r.charge(2*len(s) + len(sub)); err != nil {
+			return nil, err
+		}
 		i := strings.Index(s, sub)
 		if i > 0 {
-			i = len([]rune(s[:i]))
+			i = utf8.RuneCountInString(s[:i])
 		}
-		return int64(i), r.charge(len(s))
+		return int64(i), nil
 	},
 }
 
@@ -260,7 +288,7 @@ func capitalized(s string) string {
 
 // split is str.split, with a separator or at white space.
 func split(r *run, s string, a given) (value, error) {
-	if err := r.lists(len(s) + 1); err != nil {
+	if err := r.charge(len(s)); err != nil {
 		return nil, err
 	}
 	most := -1
@@ -277,6 +305,9 @@ func split(r *run, s string, a given) (value, error) {
 		if most >= 0 {
 			return nil, r.fail("split takes maxsplit with a separator only, here")
 		}
+		if err := r.lists(len(s)/2 + 1); err != nil {
+			return nil, err
+		}
 		for _, w := range strings.Fields(s) {
 			l.items = append(l.items, w)
 		}
@@ -285,9 +316,15 @@ func split(r *run, s string, a given) (value, error) {
 		if sep == "" {
 			return nil, r.fail("an empty separator")
 		}
-		n := -1
+		if err := r.charge(len(sep)); err != nil {
+			return nil, err
+		}
+		n := 1 + strings.Count(s, sep)
 		if most >= 0 {
-			n = most + 1
+			n = min(n, most+1)
+		}
+		if err := r.lists(2 * n); err != nil {
+			return nil, err
 		}
 		for _, w := range strings.SplitN(s, sep, n) {
 			l.items = append(l.items, w)
@@ -310,6 +347,9 @@ func replaced(r *run, s string, a given) (value, error) {
 		if n, err = r.whole(v, "count"); err != nil {
 			return nil, err
 		}
+	}
+	if err := r.charge(len(s) + len(old)); err != nil {
+		return nil, err
 	}
 	if grown := len(by) - len(old); grown > 0 || old == "" {
 		if times := strings.Count(s, old); times > 0 && times > (r.room-len(s))/max(1, len(by)) {

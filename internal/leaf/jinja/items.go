@@ -13,10 +13,13 @@ func (r *run) in(x, of value) (bool, error) {
 		if !ok {
 			return false, r.fail("%s is looked for in a text", kindOf(x))
 		}
-		return strings.Contains(of, s), r.charge(len(of) / 16)
+		if err := r.charge(len(of) + len(s)); err != nil {
+			return false, err
+		}
+		return strings.Contains(of, s), nil
 	case *Dict:
 		_, has := of.get(x)
-		return has, nil
+		return has, r.touch(x)
 	case undefined:
 		return false, nil
 	}
@@ -34,6 +37,9 @@ func (r *run) in(x, of value) (bool, error) {
 
 // attribute is x.name: what Python's getattr gives, or else the item.
 func (r *run) attribute(x value, name string) (value, error) {
+	if err := r.charge(len(name)); err != nil {
+		return nil, err
+	}
 	if m := method(x, name); m != nil {
 		return m, nil
 	}
@@ -63,6 +69,9 @@ func (r *run) item(x, key value) (value, error) {
 		}
 		return int(n), n >= 0 && n < int64(length)
 	}
+	if err := r.touch(key); err != nil {
+		return nil, err
+	}
 	switch x := x.(type) {
 	case *Dict:
 		if v, has := x.get(key); has {
@@ -84,9 +93,8 @@ func (r *run) item(x, key value) (value, error) {
 			if err := r.charge(len(x)); err != nil {
 				return nil, err
 			}
-			letters := []rune(x)
-			if i, within := at(len(letters)); within {
-				return string(letters[i]), nil
+			if i, within := at(utf8.RuneCountInString(x)); within {
+				return letter(x, i), nil
 			}
 		}
 	case undefined:
@@ -98,6 +106,16 @@ func (r *run) item(x, key value) (value, error) {
 	}
 	name, _ := key.(string)
 	return undefined{name}, nil
+}
+
+// letter is the character of a text at a place that it has.
+func letter(s string, at int) string {
+	for _, c := range s {
+		if at--; at < 0 {
+			return string(c)
+		}
+	}
+	return ""
 }
 
 // slice is x[from:to:step], as Python cuts.
@@ -163,6 +181,9 @@ func (r *run) slice(n *node, x value) (value, error) {
 		}
 		return out, nil
 	case string:
+		if err := r.charge(len(x)); err != nil {
+			return nil, err
+		}
 		indices, err := pick(utf8.RuneCountInString(x))
 		if err != nil {
 			return nil, err

@@ -2,12 +2,16 @@ package jinja
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/starling-fl/starling/internal/leaf/cputime"
 )
 
 // golden is what lab/bench/interop/talks.py wrote.
@@ -46,7 +50,7 @@ func check(t *testing.T, c goldenCase, given []byte) {
 	got := ""
 	p, err := Parse(c.Template)
 	if err == nil {
-		got, err = p.Run(vars(t, given), then, Limits{})
+		got, err = p.Run(t.Context(), vars(t, given), then, Limits{})
 	}
 	if got != c.Want || (err != nil) != (c.Refused != "") {
 		t.Errorf("%s %.3000q: %q, %v; want %q %s", c.Name, c.Template, got, err, c.Want, c.Refused)
@@ -128,7 +132,7 @@ func TestHostileTemplates(t *testing.T) {
 	for name, src := range hostile {
 		p, err := Parse(src)
 		if err == nil {
-			_, err = p.Run(nil, then, Limits{})
+			_, err = p.Run(t.Context(), nil, then, Limits{})
 		}
 		if !errors.Is(err, ErrLimit) && !errors.Is(err, ErrRun) && !errors.Is(err, ErrSyntax) {
 			t.Errorf("%s: %v", name, err)
@@ -144,16 +148,88 @@ func TestRunsDoNotTouch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := p.Run(given, then, Limits{})
+	first, err := p.Run(t.Context(), given, then, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := p.Run(given, then, Limits{}); err != nil || again != first {
+	if again, err := p.Run(t.Context(), given, then, Limits{}); err != nil || again != first {
 		t.Errorf("%q, then %q, %v", first, again, err)
 	}
 }
 
-// Whatever a template and its values are, they end with a text or an error.
+// touched are templates whose loop would touch a text of 1 MB, or a long list, 30,000 times by one
+// operation: filters, tests, operators, methods and lookups.
+var touched = map[string]string{
+	"float": "a|float", "float with blanks": "blank|float", "int": "a|int", "int of blanks": "blank|int",
+	"length": "é|length", "count": "é|count", "title": "é|title", "upper": "é|upper", "trim": "blank|trim", "strip": "blank.strip()",
+	"strip letters": "é[:2000].strip('a' * 2000 ~ 'é')", "in a text": "'b' in a", "in a list": "'b' in many", "not in": "'b' not in a",
+	"equal": "a == b", "eq test": "a is eq(b)", "unequal": "a != b", "less": "a < b", "at least": "a >= b", "lists equal": "many == like",
+	"item by a long key": "d[a]", "get by a long key": "d.get(a)", "in a mapping": "a in d", "a long key made": "{a: 1}", "dictsort": "d|dictsort",
+	"tojson": "d|tojson(sort_keys=true)", "map by a long name": "[1]|map(a)", "select by a long test": "[1]|select(a)", "attributes": "many|map(attribute='x')",
+	"map float": "[a, a, a]|map('float')|list", "select": "many|select('none')", "startswith": "a.startswith(b)", "endswith": "a.endswith((b, b))",
+	"find": "a.find('b')", "find nothing": "é.find('')", "split": "a.split('b')", "split once": "a.split('b', 1)", "fields": "blank.split()",
+	"replace": "a.replace('b', 'c')", "an item": "é[900]", "a last item": "é[-1]", "a slice": "é[1:2]", "join": "many|join", "join method": "''.join(many)",
+	"reverse": "many|reverse", "items": "d.items()", "values": "d.values()", "first": "a|first", "list": "a|list", "indent": "lines|indent",
+	"string": "many|string", "added": "a + b", "joined": "a ~ b", "many added": "many + many", "strftime": "strftime_now(a)",
+}
+
+// Nothing that a template does to a long text or list is free: each of these ends by its limits,
+// long before the loop does, and within a second of processor time.
+func TestEveryTouchIsCharged(t *testing.T) {
+	const size = 1 << 20
+	long := strings.Repeat("1", size)
+	given := map[string]any{"a": long, "b": long[:size-1] + "1", "blank": strings.Repeat(" ", size), "é": strings.Repeat("é", size/2),
+		"lines": strings.Repeat("\n", size/2), "d": &Dict{}}
+	given["b"] = strings.Clone(given["b"].(string))
+	d := given["d"].(*Dict)
+	for _, end := range []string{"X", "Y", "Z", "W"} {
+		d.Set(long+end, "v")
+	}
+	var many, like []any
+	for range size / 16 {
+		many, like = append(many, ""), append(like, "")
+	}
+	given["many"], given["like"] = List(many...), List(like...)
+	for name, expression := range touched {
+		p, err := Parse("{% for i in range(30000) %}{% set t = " + expression + " %}{% endfor %}")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		began := cputime.Now()
+		if _, err = p.Run(t.Context(), given, then, Limits{Bytes: maxBytes / 4}); !errors.Is(err, ErrLimit) && (err == nil || !strings.Contains(err.Error(), "not known here")) {
+			t.Errorf("%s: %v, want a limit", name, err)
+		}
+		if took := cputime.Now() - began; took > time.Second {
+			t.Errorf("%s: %v of processor time", name, took)
+		}
+	}
+}
+
+// A run ends with its context, whether it takes steps or touches long texts.
+func TestRunEndsWithContext(t *testing.T) {
+	ended, end := context.WithCancelCause(t.Context())
+	cause := errors.New("the reader has left")
+	end(cause)
+	for _, src := range []string{"{% for i in range(2000) %}{{ i }}{% endfor %}", "{{ a | float }}"} {
+		p, err := Parse(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Run(ended, map[string]any{"a": strings.Repeat("1", 1<<20)}, then, Limits{}); !errors.Is(err, cause) || !errors.Is(err, ErrRun) {
+			t.Errorf("%s: %v", src, err)
+		}
+	}
+}
+
+// Bounds of the fuzz target, far above what the limits let a template take: about a second on a
+// slow machine, and the values of a run with what is left of each for the collector.
+const (
+	fuzzTime   = 10 * time.Second
+	fuzzMemory = 32 * maxBytes
+)
+
+// Whatever a template and its values are, they end with a text or an error, and take no more
+// processor time and memory than the limits stand for.
 func FuzzTemplate(f *testing.F) {
 	data, err := os.ReadFile("testdata/talks.json")
 	if err != nil {
@@ -166,8 +242,14 @@ func FuzzTemplate(f *testing.F) {
 	for _, c := range g.Probes {
 		f.Add(c.Template, []byte(g.Vars))
 	}
+	for _, expression := range touched { // over a short text here: what is fuzzed may make it long
+		f.Add("{% for i in range(99) %}{% set t = "+expression+" %}{% endfor %}", []byte(`{"a": "11", "b": "11", "blank": "  ", "é": "éé", "many": ["", ""], "like": ["", ""], "d": {"11": 1}}`))
+	}
 	f.Add("{% macro f(a=f()) %}{{ a }}{% endmacro %}{{ f() }}", []byte(`{}`))
 	f.Fuzz(func(t *testing.T, src string, given []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		began := cputime.Now()
 		p, err := Parse(src)
 		if err != nil {
 			return
@@ -182,8 +264,15 @@ func FuzzTemplate(f *testing.F) {
 				m[k.(string)] = d.values[k]
 			}
 		}
-		out, err := p.Run(m, then, Limits{})
-		again, err2 := p.Run(m, then, Limits{})
+		out, err := p.Run(t.Context(), m, then, Limits{})
+		if took := cputime.Now() - began; took > fuzzTime {
+			t.Errorf("%v of processor time", took)
+		}
+		runtime.ReadMemStats(&after)
+		if made := after.TotalAlloc - before.TotalAlloc; made > fuzzMemory {
+			t.Errorf("%d bytes allocated", made)
+		}
+		again, err2 := p.Run(t.Context(), m, then, Limits{})
 		if out != again || (err == nil) != (err2 == nil) {
 			t.Errorf("%q, then %q", out, again)
 		}
@@ -203,7 +292,7 @@ func TestFromJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := p.Run(map[string]any{"v": v}, then, Limits{})
+	got, err := p.Run(t.Context(), map[string]any{"v": v}, then, Limits{})
 	want := `{'b': 1, 'a': [1.0, -2, 1000.0, 1.2345678901234568e+20], 'c': {'z': None, 'y': '🙂'}}{"b": 1, "a": [1.0, -2, 1000.0, 1.2345678901234568e+20], "c": {"z": null, "y": "🙂"}}`
 	if err != nil || got != want {
 		t.Errorf("%s, %v; want %s", got, err, want)

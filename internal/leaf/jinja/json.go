@@ -194,7 +194,16 @@ func (w *jsonWriter) write(v value, depth int) error {
 		keys := v.keys
 		if w.sorted {
 			keys = slices.Clone(keys)
-			slices.SortFunc(keys, func(a, b value) int { x, _ := a.(string); y, _ := b.(string); return strings.Compare(x, y) })
+			if err := w.r.lists(len(keys)); err != nil {
+				return err
+			}
+			if err := w.r.sorted(keys, func(a, b value) (int, error) {
+				x, _ := a.(string)
+				y, _ := b.(string)
+				return w.r.order(x, y)
+			}); err != nil {
+				return err
+			}
 		}
 		return w.inside("{", "}", len(keys), depth, func(i int) error {
 			name, ok := keys[i].(string)

@@ -194,6 +194,9 @@ func (l *lexer) word(line int) (sign string, err error) {
 		if n < 0 {
 			n = len(rest)
 		}
+		if n > maxName {
+			return "", l.fail("a name of %d bytes, the limit is %d", n, maxName)
+		}
 		l.at += n
 		l.add(tokenName, rest[:n], line)
 		return "", nil

@@ -1,16 +1,19 @@
 package jinja
 
+import "strings"
+
 // primary is what expressions are made of.
 func (p *parser) primary() (n node, err error) {
 	t := p.next()
 	n.line = t.line
 	switch t.kind {
 	case tokenString:
-		text := t.text
+		var text strings.Builder
+		text.WriteString(t.text)
 		for p.now().kind == tokenString { // one behind the other are one
-			text += p.next().text
+			text.WriteString(p.next().text)
 		}
-		return node{op: opLiteral, lit: text, line: t.line}, nil
+		return node{op: opLiteral, lit: text.String(), line: t.line}, nil
 	case tokenInt, tokenFloat:
 		n.op = opLiteral
 		n.lit, err = p.number(t)

@@ -1,10 +1,12 @@
 package jinja
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Template is one that was understood. It is immutable and safe for concurrent use.
@@ -29,7 +31,7 @@ func Parse(src string) (*Template, error) {
 // Limits of a run; 0 and what is more than the most is the most.
 type Limits struct {
 	Steps int
-	Bytes int // of all strings and lists that the run makes, its output with them
+	Bytes int // that the run reads and makes: strings, lists and keys, its output with them
 }
 
 func (l Limits) bounded() Limits {
@@ -43,10 +45,11 @@ func (l Limits) bounded() Limits {
 }
 
 // Run writes the template with the names that vars has: nil, bools, int64s, float64s, strings,
-// what List and FromJSON make, and Dicts of these. now is what strftime_now tells.
-func (t *Template) Run(vars map[string]any, now time.Time, most Limits) (string, error) {
+// what List and FromJSON make, and Dicts of these. now is what strftime_now tells. The end of ctx
+// ends the run with its cause.
+func (t *Template) Run(ctx context.Context, vars map[string]any, now time.Time, most Limits) (string, error) {
 	most = most.bounded()
-	r := &run{filters: filters, now: now, most: most, left: most.Steps, room: most.Bytes, env: &env{vars: map[string]value{}}}
+	r := &run{ctx: ctx, filters: filters, now: now, most: most, left: most.Steps, room: most.Bytes, env: &env{vars: map[string]value{}}}
 	for name, f := range globals {
 		r.env.vars[name] = f
 	}
@@ -68,17 +71,25 @@ type env struct {
 	up   *env
 }
 
-func (e *env) get(name string) value {
-	for ; e != nil; e = e.up {
+// name is what a name stands for. Each four levels that are searched count as a step.
+func (r *run) name(name string) (value, error) {
+	level := 0
+	for e := r.env; e != nil; e = e.up {
+		if level++; level%4 == 0 {
+			if err := r.step(); err != nil {
+				return nil, err
+			}
+		}
 		if v, ok := e.vars[name]; ok {
-			return v
+			return v, nil
 		}
 	}
-	return undefined{name}
+	return undefined{name}, nil
 }
 
 // run is one run of a template.
 type run struct {
+	ctx     context.Context
 	filters map[string]filter
 	now     time.Time
 	env     *env
@@ -86,6 +97,7 @@ type run struct {
 	most    Limits
 	left    int // steps
 	room    int // bytes
+	quiet   int // bytes and steps since ctx was asked
 	depth   int // of calls
 	line    int
 }
@@ -111,15 +123,41 @@ func (r *run) step() error {
 	if r.left--; r.left < 0 {
 		return r.beyond("more than %d steps", r.most.Steps)
 	}
+	return r.alive(64)
+}
+
+// alive ends a run with its context, which is asked about each 64 KiB or 1,024 steps.
+func (r *run) alive(n int) error {
+	if r.quiet += n; r.quiet < 64<<10 {
+		return nil
+	}
+	r.quiet = 0
+	if r.ctx.Err() != nil {
+		return fmt.Errorf("%w: line %d: %w", ErrRun, r.line, context.Cause(r.ctx))
+	}
 	return nil
 }
 
-// charge counts bytes before they are made.
+// charge counts bytes before they are read or made.
 func (r *run) charge(n int) error {
 	if n < 0 || n > r.room {
 		return r.beyond("more than %d bytes", r.most.Bytes)
 	}
 	r.room -= n
+	return r.alive(n)
+}
+
+// touch is charge for a value that is hashed, compared or searched: a text by its bytes, a list or
+// mapping by its items.
+func (r *run) touch(v value) error {
+	switch v := v.(type) {
+	case string:
+		return r.charge(len(v))
+	case *list:
+		return r.charge(len(v.items))
+	case *Dict:
+		return r.charge(len(v.keys))
+	}
 	return nil
 }
 
@@ -392,10 +430,10 @@ func (r *run) items(v value) ([]value, error) {
 	case undefined:
 		return nil, nil
 	case string:
-		if err := r.lists(len(v)); err != nil {
+		if err := r.lists(2 * len(v)); err != nil {
 			return nil, err
 		}
-		out := make([]value, 0, len(v))
+		out := make([]value, 0, utf8.RuneCountInString(v))
 		for _, c := range v {
 			out = append(out, string(c))
 		}

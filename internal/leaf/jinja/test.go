@@ -44,6 +44,9 @@ func divisible(r *run, x, y value) (bool, error) {
 
 // test says what `x is name` says.
 func (r *run) test(name string, x value, a given) (bool, error) {
+	if err := r.charge(len(name)); err != nil {
+		return false, err
+	}
 	if f := compares[name]; f != nil && name != "not in" {
 		if len(a.list) != 1 {
 			return false, r.fail("test %s takes one argument", name)

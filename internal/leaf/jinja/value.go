@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -137,7 +138,10 @@ func (r *run) equal(a, b value) (bool, error) {
 		return is, nil
 	case string:
 		s, is := b.(string)
-		return is && a == s, nil
+		if !is || len(a) != len(s) {
+			return false, nil
+		}
+		return a == s, r.charge(len(a))
 	case *list:
 		l, is := b.(*list)
 		if !is || len(a.items) != len(l.items) || a.tuple != l.tuple {
@@ -155,6 +159,9 @@ func (r *run) equal(a, b value) (bool, error) {
 			return false, nil
 		}
 		for _, k := range a.keys {
+			if err := r.touch(k); err != nil {
+				return false, err
+			}
 			v, has := d.values[k]
 			if !has {
 				return false, nil
@@ -181,7 +188,7 @@ func (r *run) order(a, b value) (int, error) {
 	x, isX := a.(string)
 	y, isY := b.(string)
 	if isX && isY {
-		return strings.Compare(x, y), nil
+		return strings.Compare(x, y), r.charge(min(len(x), len(y)))
 	}
 	return 0, r.fail("%s and %s have no order", kindOf(a), kindOf(b))
 }
@@ -192,7 +199,7 @@ func kindOf(v value) string {
 	case nil:
 		return "none"
 	case undefined:
-		return strconv.Quote(v.name) + ", which is not defined,"
+		return fmt.Sprintf("%.40q", v.name) + ", which is not defined,"
 	case bool:
 		return "a bool"
 	case int64, float64:
@@ -271,6 +278,9 @@ func (r *run) show(b *strings.Builder, v value, depth int) error {
 				b.WriteString(", ")
 			}
 			if err := r.show(b, k, depth+1); err != nil {
+				return err
+			}
+			if err := r.touch(k); err != nil {
 				return err
 			}
 			b.WriteString(": ")
