@@ -90,8 +90,8 @@ bench: build ## Run the benchmarks and the comparisons with peers, and write doc
 xla: ## Hold XLA against the compiled program (fetches a pinned CPU plugin once, 63 MB; STARLING_PJRT=PATH for another)
 	@GO=$(GO) sh model/xla/test.sh
 
-reproduction: build ## Write docs/REPRODUCTION.md from the tables in docs/reproduction
-	$(BIN) reproduce docs/reproduction --out docs/REPRODUCTION.md
+reproduction: build ## Write docs/REPRODUCTION.md and docs/results from the tables in docs/reproduction
+	$(BIN) reproduce docs/reproduction --out docs
 
 interop: ## Hold models, adapters and tokenizers against transformers and PEFT (installs them once, 5 GB; ARGS="--only bert")
 	@sh lab/bench/interop/run.sh $(ARGS)

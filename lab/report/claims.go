@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/internal/leaf/strict"
+	"github.com/starling-fl/starling/lab/sweep"
 )
 
 // published are the figures of publications, in files that are read in the order of their names:
@@ -105,27 +106,38 @@ func (c claim) of(on map[string]string) string {
 	return "–"
 }
 
-// summary writes what the tables of a folder say of every statement.
+// summary writes the table of the statements that were run, and counts the others.
 func summary(b *bytes.Buffer, folder fs.FS, all []claim) error {
+	b.WriteString("| claim | run | difference | claimed | detects | noise costs | p (Holm) | verdict |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	waiting := 0
 	for _, c := range all {
 		text, err := fs.ReadFile(folder, c.Preset+".csv")
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) {
+			waiting += len(c.Claims)
+			continue
+		}
+		if err != nil {
 			return fmt.Errorf("report: %w", err)
 		}
-		var points []*point
-		if err == nil {
-			if _, points, _, err = read(text); err != nil {
-				return fmt.Errorf("%s.csv: %w", c.Preset, err)
-			}
+		_, points, _, err := read(text)
+		if err != nil {
+			return fmt.Errorf("%s.csv: %w", c.Preset, err)
 		}
-		for _, f := range c.judge(points) {
-			difference := ""
+		_, plan, err := sweep.Preset(c.Preset)
+		if err != nil {
+			return err
+		}
+		for _, f := range c.judge(plan, points) {
+			difference, where := "", c.Preset
 			if len(f.d) > 0 {
 				difference = interval(f.d)
+				where = fmt.Sprintf("[%s](%s), %d seeds", c.Preset, c.at(), len(f.d))
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %d | %s | %s | %s |\n", f.Says, c.Title, difference, f.bound(), len(f.d), f.costs(), f.corrected(), f.verdict)
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", f.Says, where, difference, f.bound(), f.told(), f.costs(), f.corrected(), f.verdict)
 		}
 	}
+	fmt.Fprintf(b, "\nAnother %d claims belong to presets that were not run; the last section has them.\n", waiting)
 	return nil
 }
 

@@ -52,7 +52,9 @@ func testable(d []float64) string {
 	switch {
 	case len(d) < leastSeeds:
 		return fmt.Sprintf("%d seeds, %d are needed", len(d), leastSeeds)
-	case summarize(d).SD <= 1e-9*math.Abs(slices.MaxFunc(d, byMagnitude)): // nothing but rounding
+	case slices.MaxFunc(d, byMagnitude) == 0:
+		return "both sides are equal within rounding"
+	case summarize(d).SD <= rounding*math.Abs(slices.MaxFunc(d, byMagnitude)):
 		return "the same in every seed"
 	}
 	return ""
@@ -81,6 +83,23 @@ func (i Interval) of(d []float64) (low, high float64) {
 func below(d []float64, bound float64) float64 {
 	s := summarize(d)
 	return student(s.N).CDF((s.Mean - bound) / (s.SD / math.Sqrt(float64(s.N))))
+}
+
+// power is the chance with which a design tells an effect that it is said to detect.
+const power = 0.8
+
+// detectable is the smallest effect, in the units of d, that a test with differences like d tells with a chance of
+// [power], at the strictest level that Holm's correction gives one of m claims. It adds two quantiles of Student's t,
+// the usual approximation of the noncentral t.
+func detectable(d []float64, m int) float64 {
+	s := summarize(d)
+	return deviations(s.N, m) * s.SD
+}
+
+// deviations is detectable in standard deviations of n differences.
+func deviations(n, m int) float64 {
+	t := student(n)
+	return (t.Quantile(1-level/2/float64(m)) + t.Quantile(power)) / math.Sqrt(float64(n))
 }
 
 // holm corrects the p values of one family (Holm 1979): each, from the smallest on, times

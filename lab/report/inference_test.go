@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/starling-fl/starling/lab/sweep"
 )
 
 // ten are values whose figures are SciPy's: stats.t.interval, stats.ttest_1samp and
@@ -126,6 +130,10 @@ func TestVerdicts(t *testing.T) {
 		}
 		return out
 	}
+	plan := &sweep.Plan{}
+	for i, m := range []string{"A", "B", "C", "D", "free"} {
+		plan.Points = append(plan.Points, sweep.Point{On: on(m), Settings: sweep.Settings{Cohort: i + 1}})
+	}
 	lost := &control{With: on("B"), Without: on("free")}
 	for _, c := range []struct {
 		version string
@@ -140,7 +148,8 @@ func TestVerdicts(t *testing.T) {
 		{"abc1234", plus(3, 3.1, 2.9, 3, 3.2), nil, statement{Above: &minus, Below: &one}, contradicted},
 		{"abc1234", plus(.9, 1.1, .8, 1.2, 1.3), nil, statement{Above: &minus, Below: &one}, notShown},
 		{"abc1234", plus(2, 3, 2.5, 2), nil, statement{Above: &zero}, "not tested: 4 seeds, 5 are needed"},
-		{"abc1234", plus(0, 0, 0, 0, 0), nil, statement{Above: &zero}, "not tested: the same in every seed"},
+		{"abc1234", plus(0, 0, 0, 0, 0), nil, statement{Above: &zero}, "not tested: both sides are equal within rounding"},
+		{"abc1234", plus(1e-13, -2e-13, 0, 1e-13, -3e-13), nil, statement{Above: &minus}, "not tested: both sides are equal within rounding"},
 		{"abc1234", plus(2, 2, 2, 2, 2), nil, statement{Above: &zero}, "not tested: the same in every seed"},
 		{"abc1234-dirty", plus(2, 3, 2.5, 2, 3), nil, statement{Above: &zero}, "not tested: a build that was not clean made the runs"},
 		{"devel", plus(2, 3, 2.5, 2, 3), nil, statement{Above: &zero}, "not tested: a build that was not clean made the runs"},
@@ -151,7 +160,7 @@ func TestVerdicts(t *testing.T) {
 		{"abc1234", nil, nil, statement{Above: &zero}, "not run"},
 	} {
 		c.s.Of, c.s.Than = on("A"), on("B")
-		got := claim{Claims: []statement{c.s}}.judge(rows(c.version, map[string][]float64{"A": c.a, "B": base, "free": c.free}))
+		got := claim{Claims: []statement{c.s}}.judge(plan, rows(c.version, map[string][]float64{"A": c.a, "B": base, "free": c.free}))
 		if got[0].verdict != c.want {
 			t.Errorf("%v against %v: %s (p %v), want %s", c.a, base, got[0].verdict, got[0].p, c.want)
 		}
@@ -160,7 +169,7 @@ func TestVerdicts(t *testing.T) {
 	mixed := rows("abc1234", map[string][]float64{"A": plus(2, 3, 2.5, 2, 3), "B": base})
 	mixed[0].rows["1"]["version"] = "def5678"
 	s := statement{Of: on("A"), Than: on("B"), Above: &zero}
-	if f := (claim{Claims: []statement{s}}).judge(mixed)[0]; f.verdict != "not tested: 2 builds made the runs" {
+	if f := (claim{Claims: []statement{s}}).judge(plan, mixed)[0]; f.verdict != "not tested: 2 builds made the runs" {
 		t.Errorf("two builds: %s", f.verdict)
 	}
 	// What is shown alone is not beside others: p 0.02 of one claim, of three claims 0.06.
@@ -168,7 +177,125 @@ func TestVerdicts(t *testing.T) {
 	noise := plus(1, -1, 1, -1, .1)
 	points := rows("abc1234", map[string][]float64{"A": few, "B": base, "C": noise, "D": plus(-1, 1, .3, -.9, .8)})
 	three := claim{Claims: []statement{s, {Of: on("C"), Than: on("B"), Above: &zero}, {Of: on("D"), Than: on("B"), Above: &zero}}}
-	if a, b := (claim{Claims: []statement{s}}).judge(points)[0], three.judge(points)[0]; a.verdict != shown || b.verdict != notShown || math.Abs(b.p-3*a.p) > 1e-12 {
+	if a, b := (claim{Claims: []statement{s}}).judge(plan, points)[0], three.judge(plan, points)[0]; a.verdict != shown || b.verdict != notShown || math.Abs(b.p-3*a.p) > 1e-12 {
 		t.Errorf("alone %s (p %v), among three %s (p %v)", a.verdict, a.p, b.verdict, b.p)
+	}
+}
+
+// A control is measured in its claim's metric: here noise costs six points of ANLS and none of accuracy, then the other
+// way round.
+func TestControlsAreInTheClaimsMetric(t *testing.T) {
+	zero := 0.0
+	on := func(m string) map[string]string { return map[string]string{"method": m} }
+	plan := &sweep.Plan{}
+	for i, m := range []string{"A", "B", "free"} {
+		plan.Points = append(plan.Points, sweep.Point{On: on(m), Settings: sweep.Settings{Cohort: i + 1}})
+	}
+	s := statement{Of: on("A"), Than: on("B"), Above: &zero, Column: anls, Noise: true, Control: &control{With: on("B"), Without: on("free")}}
+	for _, c := range []struct {
+		costs, other string
+		want         string
+	}{{"test_anls", "test_accuracy", shown}, {"test_accuracy", "test_anls", "not tested here: noise costs nothing"}} {
+		var points []*point
+		for i, m := range []string{"A", "B", "free"} {
+			p := &point{on(m), map[string]entry{}}
+			for seed := range 5 {
+				jitter := float64((seed*7+i*3)%5) / 1000
+				p.rows[strconv.Itoa(seed)] = entry{"version": "abc1234",
+					c.costs: fmt.Sprint([]float64{0.85, 0.80, 0.86}[i] + jitter), c.other: fmt.Sprint([]float64{0.85, 0.80, 0.80}[i] + jitter)}
+			}
+			points = append(points, p)
+		}
+		if f := (claim{Claims: []statement{s}}).judge(plan, points)[0]; f.verdict != c.want {
+			t.Errorf("noise costs six points of %s: %s (%s), want %s", c.costs, f.verdict, f.costs(), c.want)
+		}
+	}
+}
+
+// Of every published claim that is tested the effect that its design detects is planted once into its differences, and
+// told; a tenth of it is not.
+func TestDesignsTellThePlantedEffect(t *testing.T) {
+	all, err := claims()
+	if err != nil {
+		t.Fatal(err)
+	}
+	planted := 0
+	for _, c := range all {
+		text, err := os.ReadFile("../../docs/reproduction/" + c.Preset + ".csv")
+		if err != nil {
+			continue
+		}
+		_, points, _, err := read(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, plan, err := sweep.Preset(c.Preset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		findings := c.judge(plan, points)
+		tested := 0
+		for _, f := range findings {
+			if f.reason == "" {
+				tested++
+			}
+		}
+		for _, f := range findings {
+			if f.reason != "" {
+				continue
+			}
+			planted++
+			mean := summarize(f.d).Mean
+			for _, x := range []struct {
+				part float64
+				told bool
+			}{{1, true}, {.1, false}} {
+				d := slices.Clone(f.d)
+				for i := range d {
+					d[i] += x.part*f.detects - mean // differences like these, around the effect
+				}
+				less := below(d, 0)
+				if p := float64(tested) * 2 * min(less, 1-less); (p < level) != x.told {
+					t.Errorf("%s: %q: an effect of %.2g has p %.2g among %d claims", c.Preset, f.Says, x.part*f.detects, p, tested)
+				}
+			}
+		}
+	}
+	if planted < 40 {
+		t.Errorf("effects were planted into %d designs", planted)
+	}
+}
+
+// A design whose sides are one computation tests nothing, however narrow its interval is; each published one is known.
+func TestEqualSidesTestNothing(t *testing.T) {
+	all, err := claims()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := map[string]bool{}
+	for _, c := range all {
+		_, plan, err := sweep.Preset(c.Preset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range c.Claims {
+			why, err := equal(plan, s)
+			if err != nil {
+				t.Errorf("%s: %v", c.Preset, err)
+			}
+			if why != "" {
+				refused[c.Preset] = true
+			}
+			if s.Noise != (s.Control != nil) {
+				t.Errorf("%s: %q: a claim about noise has a control, and no other", c.Preset, s.Says)
+			}
+			s.Than = s.Of
+			if why, err := equal(plan, s); err != nil || why == "" {
+				t.Errorf("%s: a point against itself: %q, %v", c.Preset, why, err)
+			}
+		}
+	}
+	if len(refused) != 1 || !refused["paper000-clgecl-small"] {
+		t.Errorf("designs that test nothing: %v, want paper000-clgecl-small alone", refused)
 	}
 }

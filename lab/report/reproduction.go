@@ -21,69 +21,120 @@ import (
 	"github.com/starling-fl/starling/quant"
 )
 
-// opening says what the document holds, how estimates are made and claims are judged, and begins the table of claims.
-//
-//go:embed opening.txt
-var opening string
+// opening begins the document with its table of claims; judging says how they are judged, preface what a preset's page
+// holds, estimates how the cost of what was not run is estimated.
+var (
+	//go:embed opening.txt
+	opening string
+	//go:embed judging.txt
+	judging string
+	//go:embed tables.txt
+	preface string
+	//go:embed estimates.txt
+	estimates string
+)
 
 // figures says of each of a publication's figures what it shows and what makes it.
 //
 //go:embed figures.md
 var figures string
 
-// Reproduction writes what was published beside what the tables of a folder say:
-// one NAME.csv for each preset that was run, as starling sweep leaves results.csv.
-func Reproduction(folder fs.FS) ([]byte, error) {
+// Document is the name of the page that [Reproduction] opens with; Results is the folder of the pages behind it.
+const (
+	Document = "REPRODUCTION.md"
+	Results  = "results"
+)
+
+// Reproduction compares what was published with the tables of a folder: one NAME.csv for each preset that was run, as
+// starling sweep leaves results.csv. It returns the [Document], and one page in [Results] for each preset that was run,
+// by path.
+func Reproduction(folder fs.FS) (map[string][]byte, error) {
 	all, err := claims()
 	if err != nil {
 		return nil, err
 	}
-	var b bytes.Buffer
+	pages := map[string][]byte{}
+	var b, missing bytes.Buffer
 	b.WriteString(opening)
 	if err := summary(&b, folder, all); err != nil {
 		return nil, err
 	}
-	b.WriteString("\n")
-	b.WriteString(figures)
+	b.WriteString(judging + figures + estimates)
+	b.WriteString("| preset | of | what it takes |\n| --- | --- | --- |\n")
 	for _, c := range all {
-		fmt.Fprintf(&b, "\n## %s\n\nPublished: %s.\n\n", c.Title, c.Source)
-		if c.Base != "" {
-			_, plan, err := sweep.Preset(c.Preset)
-			if err == nil {
-				err = c.beside(&b, plan)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		stated, err := sweep.StatedOf(c.Preset)
+		page, err := c.page(folder, &missing)
 		if err != nil {
 			return nil, err
 		}
-		b.WriteString(refused(stated))
-		text, err := fs.ReadFile(folder, c.Preset+".csv")
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			fmt.Fprintf(&b, "**Not run.** `starling sweep --preset %s%s`, then copy its results.csv to docs/reproduction/%s.csv.\n", c.Preset, c.flags(stated), c.Preset)
-		case err != nil:
-			return nil, fmt.Errorf("report: %w", err)
-		default:
-			if err := c.table(&b, folder, text); err != nil {
-				return nil, fmt.Errorf("%s.csv: %w", c.Preset, err)
-			}
-		}
-		fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(c.Why))
-		b.WriteString(c.Takes.text())
-	}
-	for _, c := range all {
-		if c.Traffic != nil {
-			c.Traffic.write(&b)
+		if page != nil {
+			pages[c.at()] = page
 		}
 	}
-	if err := attacks(&b, folder); err != nil {
+	b.Write(missing.Bytes())
+	var attacked bytes.Buffer
+	attacked.WriteString("# Attacks on models\n")
+	if err := attacks(&attacked, folder); err != nil {
 		return nil, err
 	}
+	pages[Results+"/attacks.md"] = fold(attacked.Bytes())
+	b.WriteString("\nAttacks on trained models are in [their own page](" + Results + "/attacks.md).\n")
+	pages[Document] = fold(b.Bytes())
+	return pages, nil
+}
+
+// at is the path of a preset's page.
+func (c claim) at() string { return Results + "/" + c.Preset + ".md" }
+
+// page is what a preset's runs came to; nil, and a row of what was not run, where there are none.
+func (c claim) page(folder fs.FS, missing *bytes.Buffer) ([]byte, error) {
+	stated, err := sweep.StatedOf(c.Preset)
+	if err != nil {
+		return nil, err
+	}
+	text, err := fs.ReadFile(folder, c.Preset+".csv")
+	if errors.Is(err, fs.ErrNotExist) {
+		command := fmt.Sprintf("`starling sweep --preset %s%s`", c.Preset, c.flags(stated))
+		fmt.Fprintf(missing, "| %s | %s | %s |\n", command, c.Title, strings.Join(slices.DeleteFunc([]string{c.takes(), refused(stated)},
+			func(s string) bool { return s == "" }), " "))
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# %s\n\nPublished: %s.\n\n%s", c.Title, c.Source, preface)
+	if c.Base != "" {
+		_, plan, err := sweep.Preset(c.Preset)
+		if err == nil {
+			err = c.beside(&b, plan)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if r := refused(stated); r != "" {
+		b.WriteString(r + "\n\n")
+	}
+	if err := c.table(&b, folder, text); err != nil {
+		return nil, fmt.Errorf("%s.csv: %w", c.Preset, err)
+	}
+	fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(c.Why))
+	if c.Traffic != nil {
+		c.Traffic.write(&b)
+	}
 	return fold(b.Bytes()), nil
+}
+
+// takes is what all of a preset's runs take, in words.
+func (c claim) takes() string {
+	if c.Takes.Documents > 0 {
+		return c.Takes.text()
+	}
+	_, plan, err := sweep.Preset(c.Preset)
+	if err != nil || c.Cost == 0 {
+		return "not measured."
+	}
+	return cost(c.Cost, len(plan.Points)) + "."
 }
 
 // refused says which rows of a preset a coordinator refuses today, and why; "" if it takes all.
@@ -103,7 +154,7 @@ func refused(stated sweep.Stated) string {
 		}
 		rows = append(rows, fmt.Sprintf("%s (%s values)", which, humanize.Comma(int64(r.Values))))
 	}
-	return fmt.Sprintf("**Refused today:** %s. A round carries updates of %s values at most, in one vector; RATIONALE says why not in several. A sweep of such a row ends with that error.\n\n",
+	return fmt.Sprintf("**Refused today:** %s. A round carries updates of %s values at most.",
 		strings.Join(rows, ", "), humanize.Comma(quant.MaxDimension))
 }
 
@@ -147,6 +198,9 @@ func fold(text []byte) []byte {
 			flush()
 			out.WriteString(line + "\n")
 			continue
+		}
+		if strings.HasPrefix(line, "- ") { // an entry of a list
+			flush()
 		}
 		words = append(words, strings.Fields(line)...)
 	}

@@ -23,19 +23,18 @@ b,30000,LoRA r=16,2,2,abc1234,program,b0,100,0.5,1,2,0.9,40,50,1500,500,16,0.74,
 c,30000,DyLoRA 1-16,1,1,abc1234,program,b0,100,0.5,1,2,0.9,40,50,1500,500,3,0.80,0.5
 d,30000,DyLoRA 1-16,2,2,abc1234,program,b0,100,0.5,1,2,0.9,40,50,1500,500,5,0.88,0.5
 `
-	text, err := Reproduction(fstest.MapFS{"paper004-table4-small.csv": {Data: []byte(table)}})
+	pages, err := Reproduction(fstest.MapFS{"paper004-table4-small.csv": {Data: []byte(table)}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	text := all(pages)
 	for _, want := range []string{
 		"| 30000 | LoRA r=16 | 90.0 | 72.0 ± 2.8 | 50.0 | 2 |  | 16, 16 | 100 | 0.5 | 1 | 2 | 90 % | 4 |",
 		"| 30000 | DyLoRA 1-16 | 96.2 | 84.0 ± 5.7 | 50.0 | 2 | +12.0 (-13.4 to +37.4) | 3, 5 | 100 | 0.5 | 1 | 2 | 90 % | 4 |",
 		"| population | method | minus | seeds | difference |",
 		"| 30000 | DyLoRA 1-16 | LoRA r=16 | 2 | +12.0 (-13.4 to +37.4) |",
 		"4 of the preset's 160 runs. Base b0 (SHA-256); engine program; build abc1234.",
-		"**Not run.** `starling sweep --preset paper004-table4",
-		"| LoRA r = 6 | 3419136 | 32 | 2 | 7 | 380 MB | 383 MB |",
-		"| 7.7 MB | 7.69 MB |",
+		"| `starling sweep --preset paper004-table4 ",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -55,10 +54,11 @@ a,eps 0.1,LoRA r=16,31,false,abc1234,program,b0,0.9
 b,eps 0.1,LoRA r=16,31,true,abc1234,program,b0,0.7
 c,eps 0.1,LoRA r=16,31,false,abc1234,program,b0,0.8
 `
-	text, err := Reproduction(fstest.MapFS{"paper004-clips-small.csv": {Data: []byte(table)}})
+	pages, err := Reproduction(fstest.MapFS{"paper004-clips-small.csv": {Data: []byte(table)}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	text := all(pages)
 	for _, want := range []string{"3 of the preset's 130 runs, of which validation chose 1. Base b0", "| eps 0.1 | LoRA r=16 | – | 70.0 |"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q", want)
@@ -66,22 +66,33 @@ c,eps 0.1,LoRA r=16,31,false,abc1234,program,b0,0.8
 	}
 }
 
+// all joins the pages of a reproduction.
+func all(pages map[string][]byte) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(pages)) {
+		b.Write(pages[name])
+	}
+	return b.String()
+}
+
 // What is compared is the accuracy in points, or the signal over the noise, seed by seed.
 func TestStatementsOfATable(t *testing.T) {
 	table := "run,on:budget,on:rank,seed,version,signal_norm,noise_norm,test_accuracy\n"
 	for seed := 1; seed <= 5; seed++ {
-		table += fmt.Sprintf("a,epsilon 2,r=16,%d,abc1234,%d,4,0.7%d\nb,epsilon 2,r=04,%d,abc1234,6,1,0.6%d\n", seed, 3+seed%2, seed%3, seed, seed)
+		table += fmt.Sprintf("a,epsilon 2,r=16,%d,abc1234,%d,4,0.7%d\nb,epsilon 2,r=04,%d,abc1234,6,1,0.6%d\nc,epsilon 1000,r=16,%d,abc1234,6,1,0.6%d\nd,epsilon 1000,r=04,%d,abc1234,6,1,0.6%d\n",
+			seed, 3+seed%2, seed%3, seed, seed, seed, seed, seed, 6-seed)
 	}
-	text, err := Reproduction(fstest.MapFS{"paper004-figure7-small.csv": {Data: []byte(table)}})
+	pages, err := Reproduction(fstest.MapFS{"paper004-figure7-small.csv": {Data: []byte(table)}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	text := string(pages[Document])
 	for _, want := range []string{
-		"| With noise rank 16 is worse than rank 4 | Figure 7 on the default base | +8.2 (+6.2 to +10.2) | below 0 | 5 | no control |  | not tested: no control,",
-		"| Signal to noise falls from rank 4 to 16 | Figure 7 on the default base | -5.1 (-5.3 to -4.9) | below 0 | 5 |  | 1.2e-07 | shown |",
-		"| Without it rank 16 is as good as rank 4 | Figure 7 on the default base |  | above -1 | 0 |  |  | not run |",
+		"| Signal to noise falls from rank 4 to 16 | [paper004-figure7-small](results/paper004-figure7-small.md), 5 seeds | -5.1 (-5.3 to -4.9) | below 0 | 0.3 |  | 2.5e-07 | shown |",
+		"| Without it rank 16 is as good as rank 4 | [paper004-figure7-small](results/paper004-figure7-small.md), 5 seeds | +0.0 (-3.9 to +3.9) | above -1 | 6.3 |  | 0.52 | not shown |",
+		"| Signal to noise falls from rank 1 to 4 | paper004-figure7-small |  | below 0 |  |  |  | not run |",
 	} {
-		if !strings.Contains(string(text), want) {
+		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
@@ -144,16 +155,23 @@ func TestClaimsFitThePresets(t *testing.T) {
 }
 
 func TestReproductionIsCurrent(t *testing.T) {
-	want, err := Reproduction(os.DirFS("../../docs/reproduction"))
+	pages, err := Reproduction(os.DirFS("../../docs/reproduction"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile("../../docs/REPRODUCTION.md")
-	if err != nil {
-		t.Fatal(err)
+	for name, want := range pages {
+		got, err := os.ReadFile("../../docs/" + name)
+		if err != nil {
+			t.Error(err)
+		} else if !bytes.Equal(got, want) {
+			t.Errorf("docs/%s is not what its tables make: run make reproduction", name)
+		}
 	}
-	if !bytes.Equal(got, want) {
-		t.Error("docs/REPRODUCTION.md is not what its tables make: run make reproduction")
+	if n := len(pages[Document]); n > 40<<10 {
+		t.Errorf("%s has %d bytes, limit 40 kB", Document, n)
+	}
+	if !strings.Contains(string(pages[Document]), "tests nothing: every client takes part in each round and nothing is clipped") {
+		t.Error("paper000-clgecl-small is not said to test nothing")
 	}
 }
 
@@ -215,55 +233,62 @@ func TestEveryFigureIsSpokenOf(t *testing.T) {
 	}
 }
 
-// TestSettingsStandBesideThePapers: a preset's own settings, and what it costs.
-func TestSettingsStandBesideThePapers(t *testing.T) {
-	text, err := Reproduction(fstest.MapFS{})
+// A preset's own settings are compared with the paper's, with what its runs cost.
+func TestSettingsAreComparedWithThePapers(t *testing.T) {
+	const table = "run,on:budget,on:method,seed,version,engine,base,test_accuracy\na,epsilon 2,LoRA r=16,1,abc1234,program,b0,0.9\n"
+	pages, err := Reproduction(fstest.MapFS{"paper004-figure7.csv": {Data: []byte(table)}, "paper000-track1-small.csv": {Data: []byte(table)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(text), "## Figure 7, R8\n")
-	section, _, _ = strings.Cut(section, "\n## ")
+	section := string(pages["results/paper004-figure7.md"])
 	for _, want := range []string{
 		"| clients | 1,000,000, for which 1,000 stand | 1000000 |", "| rounds | 200 | 200 |", "| epsilon | 2; none | 2; none |", "| seeds | 1 | 5 |",
 		"| clip norm | of 3 that are searched | the base's default; none where there is no noise |",
 		"| time |  | 60 runs of some 25 minutes of a core: 12 hours on two |",
-		"`starling sweep --preset paper004-figure7 --data R8.train.txt.gz --base FOLDER`",
 	} {
 		if !strings.Contains(section, want) {
 			t.Errorf("no %q in\n%s", want, section)
 		}
 	}
+	traffic := string(pages["results/paper000-track1-small.md"])
+	for _, want := range []string{"| LoRA r = 6 | 3419136 | 32 | 2 | 7 | 380 MB | 383 MB |", "| 7.7 MB | 7.69 MB |"} {
+		if !strings.Contains(traffic, want) {
+			t.Errorf("no %q in\n%s", want, traffic)
+		}
+	}
 }
 
-// Every command that is printed names the base that its preset needs, and rows that a coordinator
-// refuses today are called so, with their size and the bound.
+// Every command that is printed names the base that its preset needs. Rows that a coordinator refuses today are listed,
+// with their size and the bound.
 func TestReproductionOfWhatWasNotRun(t *testing.T) {
-	text, err := Reproduction(fstest.MapFS{})
+	pages, err := Reproduction(fstest.MapFS{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	flat := strings.Join(strings.Fields(string(text)), " ")
+	text := string(pages[Document])
 	for _, name := range sweep.Presets() {
 		stated, err := sweep.StatedOf(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		command, _, found := strings.Cut(flat, "`, then copy its results.csv to docs/reproduction/"+name+".csv")
+		_, command, found := strings.Cut(text, "\n| `starling sweep --preset "+name+" ")
 		if !found {
-			t.Errorf("%s has no command", name)
+			if _, command, found = strings.Cut(text, "\n| `starling sweep --preset "+name+"`"); !found {
+				t.Errorf("%s has no command", name)
+			}
 			continue
 		}
-		command = command[strings.LastIndex(command, "`starling sweep --preset "+name):]
-		if want := strings.Count(stated.Flag(), "--base"); strings.Count(command, "--base") != want || !strings.HasSuffix(command, stated.Flag()) {
+		command, _, _ = strings.Cut(command, "`")
+		if want := strings.Count(stated.Flag(), "--base"); strings.Count(command, "--base") != want || !strings.HasSuffix(" "+command, stated.Flag()) {
 			t.Errorf("%s: %q, want %q once", name, command, stated.Flag())
 		}
 	}
 	for _, want := range []string{
-		"**Refused today:** 0 baseline (225,659,136 values), 4 FedShampoo (200,984,832 values). A round carries updates of 16,777,216 values at most",
+		"**Refused today:** 0 baseline (225,659,136 values), 4 FedShampoo (200,984,832 values). A round carries updates of 16,777,216 values at most.",
 		"**Refused today:** every row (223,497,984 values).",
-		"At the paper's size, estimated: 5.18 million documents, 3,900 hours of a core or 15 of an accelerator.",
+		"5.18 million documents: 3,900 hours of a core or 15 of an accelerator.",
 	} {
-		if !strings.Contains(flat, want) {
+		if !strings.Contains(text, want) {
 			t.Errorf("not said: %s", want)
 		}
 	}

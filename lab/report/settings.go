@@ -43,10 +43,9 @@ func (c claim) beside(b *bytes.Buffer, plan *sweep.Plan) error {
 	for _, p := range plan.Points {
 		seeds[p.Settings.Seed] = true
 	}
-	cost := "not measured"
+	took := "not measured"
 	if c.Cost > 0 {
-		all := time.Duration(c.Cost*float64(len(plan.Points))) * time.Second
-		cost = fmt.Sprintf("%d runs of some %s of a core: %s on two", len(plan.Points), spoken(time.Duration(c.Cost)*time.Second), spoken(all/2))
+		took = cost(c.Cost, len(plan.Points))
 	}
 	division := "Dirichlet " + ours("", "alpha")
 	if shuffled := ours("", "iid"); shuffled != "" {
@@ -75,7 +74,7 @@ func (c claim) beside(b *bytes.Buffer, plan *sweep.Plan) error {
 		{"local steps", p.Local, ours("adamw", "training.optimizer") + ", " + ours("4", "training.steps") + " of " + ours("8", "training.batch")},
 		{"clip norm", p.Clip, clip},
 		{"seeds", p.Seeds, fmt.Sprint(len(seeds))},
-		{"time", "", cost},
+		{"time", "", took},
 	}
 	head := "| setting | published | here |\n| --- | --- | --- |\n"
 	if c.Paper == nil {
@@ -91,6 +90,12 @@ func (c claim) beside(b *bytes.Buffer, plan *sweep.Plan) error {
 	}
 	b.WriteString("\n")
 	return failed
+}
+
+// cost says what runs of so many seconds of a core take.
+func cost(seconds float64, runs int) string {
+	all := time.Duration(seconds*float64(runs)) * time.Second
+	return fmt.Sprintf("%d runs of some %s of a core: %s on two", runs, spoken(time.Duration(seconds)*time.Second), spoken(all/2))
 }
 
 // common are the values that points of a plan have for a key, in their order.

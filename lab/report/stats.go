@@ -179,7 +179,7 @@ func pairs(x *sweep.Index, all []*Cell, interval Interval) []Paired {
 		var d []float64
 		for _, seed := range slices.Sorted(maps.Keys(c.runs)) {
 			if b := other.runs[seed]; b != nil {
-				d = append(d, c.runs[seed].Score()-b.Score())
+				d = append(d, difference(c.runs[seed].Score(), b.Score()))
 			}
 		}
 		if len(d) == 0 {

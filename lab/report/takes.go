@@ -26,7 +26,7 @@ func (t takes) text() string {
 		return ""
 	}
 	all := t.Documents * t.Operations / 3600
-	return fmt.Sprintf("\nAt the paper's size, estimated: %.3g million documents, %s hours of a core or %s of an accelerator.\n",
+	return fmt.Sprintf("%.3g million documents: %s hours of a core or %s of an accelerator.",
 		t.Documents/1e6, rounded(all/coreRate), rounded(all/acceleratorRate))
 }
 

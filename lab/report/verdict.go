@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/starling-fl/starling/lab/sweep"
 )
 
 // Verdicts on a publication's claims. Any other says why there is none.
@@ -35,22 +37,29 @@ type finding struct {
 	verdict  string
 	inFamily float64 // p before it is corrected
 	inside   bool    // what p is the p value of: the claim, or that it is wrong
+	detects  float64 // distance of the mean from a bound that would very likely be told; 0 where nothing is tested
 }
 
-// judge checks every claim of a table against its points.
-func (c claim) judge(points []*point) []*finding {
+// judge checks every claim of a table against its points. A control is measured in the
+// column of its claim: what noise costs in accuracy says nothing of what it costs in ANLS.
+func (c claim) judge(plan *sweep.Plan, points []*point) []*finding {
 	unclean := builds(points)
 	var all, tested []*finding
 	var family []float64
 	for _, s := range c.Claims {
 		f := &finding{statement: s, d: differences(points, s.Of, s.Than, s.Column)}
 		if s.Control != nil {
-			f.cost = differences(points, s.Control.Without, s.Control.With, "")
+			f.cost = differences(points, s.Control.Without, s.Control.With, s.Column)
 		}
+		same, err := equal(plan, s)
 		all = append(all, f)
 		switch {
 		case len(f.d) == 0:
 			f.reason = "not run"
+		case err != nil:
+			f.reason = "not tested: " + err.Error()
+		case same != "":
+			f.reason = "tests nothing: " + same
 		case unclean != "":
 			f.reason = "not tested: " + unclean
 		default:
@@ -63,7 +72,9 @@ func (c claim) judge(points []*point) []*finding {
 		f.verdict = f.reason
 	}
 	for i, p := range holm(family) {
-		tested[i].p, tested[i].verdict = p, verdictOf(tested[i].inside, p)
+		f := tested[i]
+		f.p, f.verdict = p, verdictOf(f.inside, p)
+		f.detects = detectable(f.d, len(family))
 	}
 	return all
 }
@@ -161,10 +172,21 @@ func differences(all []*point, on, from map[string]string, column string) []floa
 	var d []float64
 	for _, seed := range slices.Sorted(maps.Keys(of.rows)) {
 		if o, ok := than.rows[seed]; ok {
-			d = append(d, value(of.rows[seed])-value(o))
+			d = append(d, difference(value(of.rows[seed]), value(o)))
 		}
 	}
 	return d
+}
+
+// rounding is the relative difference below which two figures are one, computed in another order.
+const rounding = 1e-9
+
+// difference is a - b, and 0 where they differ by rounding alone.
+func difference(a, b float64) float64 {
+	if math.Abs(a-b) <= rounding*max(math.Abs(a), math.Abs(b)) {
+		return 0
+	}
+	return a - b
 }
 
 // costs is how a table says what noise costs.
@@ -184,4 +206,12 @@ func (f *finding) corrected() string {
 		return ""
 	}
 	return fmt.Sprintf("%.2g", f.p)
+}
+
+// told is how a table says what a design detects.
+func (f *finding) told() string {
+	if f.detects == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f", f.detects)
 }

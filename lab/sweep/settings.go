@@ -418,11 +418,11 @@ func (s Settings) Flat() (map[string]string, error) {
 	if err := json.Unmarshal(b, &tree); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
+	out := map[string]string{}
 	if job, ok := tree["job"].(map[string]any); ok {
 		delete(tree, "job")
-		maps.Copy(tree, job)
+		flatten("", job, out) // apart: both have a key cohort, a number here and a section there
 	}
-	out := map[string]string{}
 	flatten("", tree, out)
 	return out, nil
 }

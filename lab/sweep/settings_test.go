@@ -128,3 +128,25 @@ func TestACohortOfOne(t *testing.T) {
 		}
 	}
 }
+
+// The number of clients in a round is listed beside the job's section of the same name.
+func TestFlatListsTheCohortAndItsSection(t *testing.T) {
+	_, plan, err := Preset("paper002-table3-small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cohorts := map[string]bool{}
+	for _, p := range plan.Points {
+		flat, err := p.Settings.Flat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cohorts[flat["cohort"]] = true
+		if flat["cohort.sampling"] != "fixed" {
+			t.Errorf("cohort.sampling is %q", flat["cohort.sampling"])
+		}
+	}
+	if !cohorts["1"] || !cohorts["2"] || !cohorts["3"] {
+		t.Errorf("cohorts %v, want 1, 2 and 3", cohorts)
+	}
+}
