@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 import * as esbuild from "esbuild";
 
 const built = await esbuild.build({ entryPoints: ["edge/src/index.ts"], bundle: true, format: "esm", write: false, absWorkingDir: new URL("..", import.meta.url).pathname });
-const { Edge, Participation, sourceOf } = await import(`data:text/javascript;base64,${Buffer.from(built.outputFiles[0].contents).toString("base64")}`);
+const { Edge, Participation, StarlingError, join, sourceOf } = await import(`data:text/javascript;base64,${Buffer.from(built.outputFiles[0].contents).toString("base64")}`);
 
 globalThis.location = new URL("https://fl.example.org/page");
 
@@ -197,4 +197,60 @@ test("questions are answered apart, and end with the edge", async () => {
   edge.close();
   await assert.rejects(third, /closed/);
   await assert.rejects(edge.join({ url: "/" }), /closed/);
+});
+
+// Each method inside each callback: none may run without end, and what ended stays ended.
+for (const callback of ["onChange", "change", "standing", "progress", "given"]) {
+  for (const method of ["stop", "pause", "resume", "accept", "close", "predict"]) {
+    test(`${method} inside ${callback}`, async () => {
+      let calls = 0;
+      const call = (p) => {
+        assert.ok(++calls < 100, `${callback} was called ${calls} times`);
+        const answer = p[method]("a text");
+        if (method === "predict") answer.catch((error) => assert.equal(error.code, "no-model"));
+      };
+      const { part, worker, event } = await joined(callback === "onChange" ? { onChange: call } : {});
+      if (callback !== "onChange") part.addEventListener(callback, () => call(part));
+      event("training", { round: 1 });
+      worker.say({ kind: "given", given: [], kept: true });
+      event("committed", { round: 1, limits: [{ key: "batch", have: "4", want: "16" }] });
+      part.stop();
+      await settled();
+      assert.ok(["stopped", "finished", "failed"].includes(part.standing), part.standing);
+      const { standing } = part;
+      for (const again of ["stop", "pause", "resume", "accept", "close"]) part[again]();
+      assert.equal(part.standing, standing);
+      assert.equal((await part.finished.catch((error) => error)).code, "closed");
+    });
+  }
+}
+
+test("a page's fault in onChange is reported and ends nothing", async () => {
+  const reported = new Promise((resolve) => { globalThis.reportError = resolve; });
+  let faults = 0;
+  const { part } = await joined({ onChange: () => { if (!faults++) throw new Error("the page's own"); } });
+  assert.equal((await reported).message, "the page's own");
+  assert.equal(part.standing, "running");
+  part.stop();
+});
+
+test("what callers leave out is refused by name, as a StarlingError", async () => {
+  const refused = async (ask, code, words) => {
+    const error = await ask().then(() => assert.fail("took it"), (error) => error);
+    assert.ok(error instanceof StarlingError, String(error));
+    assert.equal(error.code, code);
+    assert.match(error.message, words);
+  };
+  await refused(() => join({ url: "/v1", ...where }), "options", /data is missing/);
+  await refused(() => join(), "options", /data is missing/);
+  await refused(() => join({ url: undefined, data: [], ...where }), "options", /url is missing/);
+  const edge = await Edge.load(where);
+  for (const source of [undefined, {}, { fileName: "a", data: "text" }]) {
+    await refused(() => edge.preview(source), "options", /source/);
+    await refused(() => edge.join({ url: "/v1", source }), "options", /source/);
+  }
+  const { part } = await joined();
+  await refused(() => part.predict("x"), "no-model", /no model/);
+  part.stop();
+  await refused(() => part.finished, "closed", /stopped/);
 });

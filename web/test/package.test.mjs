@@ -40,7 +40,7 @@ async function site(t, at, main, coordinator) {
     const inside = request.url.startsWith("/app/@starling-fl/edge/") && exports[`.${request.url.slice("/app/@starling-fl/edge".length)}`.replace(/\/$/, "")];
     const file = inside ? (inside.default ?? inside) : "";
     const [kind, body] = file ? [file.endsWith(".wasm") ? "application/wasm" : "text/javascript", readFileSync(join(at, file))] : files[request.url] ?? [];
-    if (kind) return answer.writeHead(200, { "Content-Type": kind }).end(body);
+    if (kind) return answer.writeHead(200, { "Content-Type": kind, "Content-Security-Policy": "require-trusted-types-for 'script'; trusted-types starling" }).end(body);
     request.pipe(ask({ hostname, port, path: request.url, method: request.method, headers: request.headers }, (from) => {
       answer.writeHead(from.statusCode, from.headers);
       from.pipe(answer);
@@ -166,3 +166,14 @@ for (const name of names) {
       worker: "not-loaded", cut: "closed", lost: "unreachable", standings: ["failed"] });
   });
 }
+
+// Node 20 has no WebSocket; the program panicked over it in the middle of a join.
+test("Node without a WebSocket is told so by a typed error", () => {
+  const { at } = installed();
+  const ask = `delete globalThis.WebSocket;
+    const { Edge } = await import(${JSON.stringify(join(at, "dist/node.js"))});
+    const error = await Edge.load().then(() => "loaded", (e) => e);
+    process.stdout.write(error.name + " " + error.code + " " + error.message);`;
+  const said = execFileSync(process.execPath, ["--input-type=module", "-e", ask], { encoding: "utf8" });
+  assert.match(said, /^StarlingError unsupported .*Node 22/);
+});

@@ -37,11 +37,21 @@ export const mostData = 256 << 20;
 export const tooLarge = (name: string): StarlingError => new StarlingError("data", `${name} has more than ${mostData >> 20} MiB, which is too much for a page: ` +
   "leave rows out, or take part with the starling program");
 
+/** The source, if it has what it needs. */
+function checked(source: Source): Source { // callers in plain JavaScript
+  if (typeof source !== "object" || source === null || typeof source.fileName !== "string" || source.fileName === "") {
+    throw new StarlingError("options", "source is missing, or has no fileName");
+  }
+  if ("data" in source && !(source.data instanceof Uint8Array)) throw new StarlingError("options", "source.data is no Uint8Array");
+  return source;
+}
+
 /** What a source's account goes by: its name, that of a .gz file without the end. */
 const accountName = (source: Source) => "data" in source ? source.fileName.replace(/\.gz$/i, "") : source.fileName;
 
 /** A .gz source as what is in it: the browser has a decompressor, the program none. */
 async function gunzipped(source: Source): Promise<Source> {
+  checked(source);
   if (!("data" in source)) return source;
   if (source.data.length > mostData) throw tooLarge(source.fileName);
   if (!/\.gz$/i.test(source.fileName)) return source;
@@ -173,7 +183,7 @@ export class Edge {
 
   /** What a source has given so far, job by job, the latest first; kept: this browser remembers it. */
   async given(source: Source): Promise<{ given: Given[]; kept: boolean }> {
-    const fileName = accountName(source);
+    const fileName = accountName(checked(source));
     return JSON.parse(await this.#ask((id) => ({ kind: "account", id, fileName }))) as { given: Given[]; kept: boolean };
   }
 

@@ -9,8 +9,9 @@ import type { PolicyError } from "./event.js";
  * - `wrong-origin`: the coordinator is there and does not answer pages of this origin
  * - `busy`: this device takes part already
  * - `closed`: it was ended, by close or stop
+ * - `no-model`: a prediction was asked for before there is a model
  */
-export type ErrorCode = Code | "unsupported" | "not-loaded" | "wrong-origin" | "busy" | "closed";
+export type ErrorCode = Code | "unsupported" | "not-loaded" | "wrong-origin" | "busy" | "closed" | "no-model";
 
 /** What everything in this package rejects with, but for an AbortSignal's own reason. */
 export class StarlingError extends Error {
@@ -34,7 +35,8 @@ export class PolicyRefusal extends StarlingError {
   }
 }
 
-/** Whatever was thrown, as an error of this package. */
-export function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new StarlingError("failed", String(thrown));
+/** What was thrown, as an error of this package: itself where it is one, else the cause of one with the code `failed`. */
+export function asError(thrown: unknown): StarlingError {
+  if (thrown instanceof StarlingError) return thrown;
+  return new StarlingError("failed", thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
 }

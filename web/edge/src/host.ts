@@ -1,4 +1,5 @@
 import { StarlingError } from "./errors.js";
+import { policyName, trusted } from "./trusted.js";
 
 /** What of a browser's Worker is used. */
 export interface Thread {
@@ -30,10 +31,15 @@ export const host: Host = {
     }
     const url = new URL(address ?? new URL("./worker.js", import.meta.url), here());
     // Only a page's own origin may be a worker's address: one from elsewhere is loaded by one of ours.
-    return new Worker(url.origin === location.origin || url.protocol === "blob:" ? url : trampoline(url.href), { name: "starling" });
+    const own = url.origin === location.origin || url.protocol === "blob:";
+    return new Worker(trusted(own ? url.href : trampoline(url.href)), { name: "starling" });
   },
   identity: kept,
 };
+
+/** A worker that loads another. In a page that requires Trusted Types it needs the policy, too: it inherits the page's rules. */
+const loader = (script: string) => `const policy = self.trustedTypes?.createPolicy(${JSON.stringify(policyName)}, { createScriptURL: (a) => a });
+importScripts(policy ? policy.createScriptURL(${JSON.stringify(script)}) : ${JSON.stringify(script)})`;
 
 const trampolines = new Map<string, string>();
 
@@ -41,7 +47,7 @@ const trampolines = new Map<string, string>();
 function trampoline(script: string): string {
   let address = trampolines.get(script);
   if (!address) {
-    address = URL.createObjectURL(new Blob([`importScripts(${JSON.stringify(script)})`], { type: "text/javascript" }));
+    address = URL.createObjectURL(new Blob([loader(script)], { type: "text/javascript" }));
     trampolines.set(script, address);
   }
   return address;

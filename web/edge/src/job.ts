@@ -12,6 +12,7 @@ export interface Coordinator {
 /** Reads an address: http(s) or ws(s), of the coordinator or of an invitation. */
 export function coordinatorOf(address: string | URL): Coordinator {
   let url: URL;
+  if (typeof address !== "string" && !(address instanceof URL)) throw new StarlingError("options", "url is missing: the coordinator's address");
   try {
     url = new URL(address, here());
   } catch (cause) {

@@ -105,21 +105,22 @@ export class Participation extends typedTarget<ParticipationEvents>() {
 
   /** Accepts what limits names, knowingly: the policy is its owner's. */
   accept(): void {
-    if (this.limits.length === 0) return;
+    if (this.limits.length === 0 || this.#ended) return;
     for (const { key, have } of this.limits) this.accepted = { ...this.accepted, [key]: have };
     this.limits = [];
     this.#leave("paused");
     this.resume();
   }
 
-  /** What the model says, see Edge.predict. */
+  /** What the model says, see Edge.predict. Rejects with the code `no-model` before there is one. */
   async predict(input: Input, trial?: Trial): Promise<Prediction[]> {
-    if (!this.#edge || !this.model) throw new Error("there is no model here");
+    if (!this.#edge || !this.model) throw new StarlingError("no-model", "no model here: the job is not over, offers none, or the model was closed");
     return this.#edge.predict(input, trial);
   }
 
-  /** Lets go of the model. */
+  /** Releases the model; before the end it stops first. */
   close(): void {
+    this.stop();
     this.model = undefined;
     this.#edge?.close();
     this.#edge = undefined;
@@ -143,9 +144,13 @@ export class Participation extends typedTarget<ParticipationEvents>() {
     void this.#run();
   }
 
-  /** Leaves at once and for good. */
+  get #ended(): boolean {
+    return this.standing === "finished" || this.standing === "failed" || this.standing === "stopped";
+  }
+
+  /** Leaves at once and for good. Once it has ended, another call changes nothing. */
   stop(): void {
-    if (this.standing === "finished" || this.standing === "failed") return;
+    if (this.#ended) return;
     this.#leave("stopped");
     this.#settle.reject(new StarlingError("closed", "stopped"));
   }
@@ -161,6 +166,7 @@ export class Participation extends typedTarget<ParticipationEvents>() {
     const join = ++this.#joins;
     this.error = undefined;
     this.#turn("starting");
+    if (join !== this.#joins) return; // a listener has paused or stopped it
     try {
       const { base } = coordinatorOf(url);
       const full = this.#options.full ?? (program === undefined && await needsFull(base));
@@ -170,6 +176,7 @@ export class Participation extends typedTarget<ParticipationEvents>() {
       if (join !== this.#joins) return edge.close(); // paused or stopped meanwhile
       this.#edge = edge;
       this.#turn("running");
+      if (join !== this.#joins) return;
       const { model, identity } = await edge.join({
         url, token, source, identity: this.identity, cores, accept: this.accepted, onEvent: (event) => this.#take(event),
         onGiven: (given, kept) => { this.#give(given, kept); },
@@ -209,13 +216,20 @@ export class Participation extends typedTarget<ParticipationEvents>() {
   }
 
   #changed(): void {
-    this.#options.onChange?.(this);
+    try {
+      this.#options.onChange?.(this);
+    } catch (error) { // a page's own fault ends no round, and is reported as a listener's is
+      if (typeof reportError === "function") reportError(error);
+      else queueMicrotask(() => { throw error; });
+    }
     this.dispatchEvent(new CustomEvent("change", { detail: this as Participation }));
   }
 
   #take(event: Event): void {
+    const join = this.#joins;
     this.event = event;
     this.dispatchEvent(new CustomEvent("progress", { detail: event }));
+    if (join !== this.#joins) return; // a listener has left, or joined anew
     if (event.peers) this.peers = event.peers;
     if (event.limits) this.limits = event.limits;
     else if (inRound.has(event.state) && event.round) this.limits = []; // a round that is within them

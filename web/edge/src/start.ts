@@ -14,7 +14,7 @@ export interface StartOptions extends Omit<ParticipationOptions, "source"> {
  * Takes part until the job is over: yields the participation, with the model where the job offers one. Rejects with a
  * StarlingError, whose code says why (of a job outside the owner's policy with a PolicyRefusal), or with the signal's reason.
  */
-export async function join({ data, ...options }: StartOptions): Promise<Participation> {
+export async function join({ data, ...options }: StartOptions = {} as StartOptions): Promise<Participation> {
   options.signal?.throwIfAborted();
   const source = await sourceFrom(data);
   const part = new Participation({ ...options, source });
@@ -29,6 +29,7 @@ export async function join({ data, ...options }: StartOptions): Promise<Particip
 }
 
 async function sourceFrom(data: Data): Promise<Source> {
+  if (typeof data !== "object" || data === null) throw new StarlingError("options", "data is missing: give examples, a File, or a source");
   if (data instanceof Blob) {
     const { name } = data as Partial<File>;
     if (!name) throw new StarlingError("data", "a Blob has no name whose end would say what it holds: make a File of it, or a source");

@@ -8,6 +8,7 @@ import type { Given } from "./client.js";
 import { decode } from "./picture.js";
 import type { Client, FromWorker, ToWorker, WorkerJoin } from "./protocol.js";
 import type { Event, PolicyError } from "./event.js";
+import { trusted } from "./trusted.js";
 import { canShare, help, Team, type Help, type Product } from "./threads.js";
 
 declare class Go {
@@ -66,7 +67,7 @@ async function fetched(program: string): Promise<Uint8Array<ArrayBuffer>> {
 
 /** Another worker of this script, to compute for this one. It ends with its team, or with this worker. */
 function spawn(given: Help): Worker {
-  const helper = new Worker(location.href, { name: "starling helper" });
+  const helper = new Worker(trusted(location.href), { name: "starling helper" });
   helper.onerror = (event) => event.preventDefault(); // its parts are computed here then
   helper.postMessage({ kind: "help", given } satisfies ToWorker);
   return helper;
