@@ -5,7 +5,6 @@ import (
 	"log/slog"
 
 	"github.com/starling-fl/starling/coordinator/monitor"
-	"github.com/starling-fl/starling/coordinator/spans"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/evaluate/metric"
 	"github.com/starling-fl/starling/secagg/log"
@@ -73,8 +72,6 @@ type Config struct {
 	// signature lines; prove says how the log continues from what the witness knows. nil: there
 	// is no witness. It is called before each round's plan and must return soon.
 	Cosign func(ctx context.Context, head log.Head, signed []byte, prove func(from int64) ([]log.Hash, error)) ([]byte, error)
-	// Traces exports a trace of each round; nil: none.
-	Traces *spans.Exporter
 	// Host is the fleet that the job shares with other jobs; nil: the job has a fleet of its own,
 	// in its store.
 	Host Host

@@ -114,16 +114,12 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 	switch e := e.(type) {
 	case round.Await:
 		r.due.Arm(e.Shard, e.State, time.Now().Add(e.Timeout))
-		if e.Shard != round.Whole {
-			r.trace.ShardTurn(e.Shard, e.State.String(), time.Now())
-		}
 		if e.Shard != round.Whole && (e.State <= r.reached || r.m.State() != e.State) {
 			return nil, nil // not the last shard to get there
 		}
 		if now := time.Now(); e.State != r.reached {
 			c.metrics.State(r.reached, now.Sub(r.entered))
 			r.reached, r.entered = e.State, now
-			r.trace.Turn(e.State.String(), now)
 		}
 		in, dropped, absent := r.m.Counts()
 		c.status.State, c.status.Dropped, c.status.Absent, c.status.Answered = e.State.String(), dropped, absent, 0
@@ -179,7 +175,6 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 		c.broadcast(r, e.Members, f)
 	case round.FailShard:
 		c.metrics.ShardsFailed.Inc()
-		r.trace.ShardOver(e.Shard, time.Now(), true, nil) // why may name devices
 		c.log.Warn("shard failed", "round", r.id, "shard", e.Shard, "reason", e.Reason)
 		for _, n := range c.deviceNumbers(r.shards[e.Shard].Members()) {
 			c.tellDropped(r, n, "its shard failed")

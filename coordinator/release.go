@@ -9,7 +9,6 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
-	"github.com/starling-fl/starling/coordinator/spans"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/model"
@@ -24,10 +23,6 @@ func (c *Coordinator) unmask(r *running, e round.Release) (round.Event, error) {
 	c.status.State = round.Releasing.String()
 	c.publish()
 	r.due.Stop()
-	r.trace.Turn(round.Releasing.String(), time.Now())
-	for _, n := range e.Shards {
-		r.trace.ShardOver(n, time.Now(), false, spans.Attributes{"starling.devices": r.shards[n].Survivors()})
-	}
 	u := unmaskedEvent{r: r, e: e, began: time.Now(), parts: make([][]int64, len(e.Shards)), errs: make([]error, len(e.Shards))}
 	if e.NoiseOnly {
 		return c.release(r, u)

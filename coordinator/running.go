@@ -12,7 +12,6 @@ import (
 	"github.com/starling-fl/starling/coordinator/internal/timing"
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
-	"github.com/starling-fl/starling/coordinator/spans"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/protocol/wire"
@@ -31,8 +30,7 @@ type running struct {
 	payload   []byte   // of the turn that was framed last, which its frame copies
 	packed    uint64   // bytes of an update's packed symbols
 
-	trace *spans.Round // for a collector; nil where there is none
-	noise *dp.Pool     // nil where devices add theirs
+	noise *dp.Pool // nil where devices add theirs
 
 	parts     map[round.Device]*participant
 	away      timing.Waits[*fleet.Device] // whose connection broke, and who are still waited for
@@ -121,8 +119,7 @@ func (c *Coordinator) draw() (*running, error) {
 		return nil, &fatalError{fmt.Errorf("coordinator: drawing round %d: %w", id, err)}
 	}
 	began := time.Now()
-	r := &running{parts: map[round.Device]*participant{}, began: began, entered: began, trace: c.cfg.Traces.Round(began)}
-	r.trace.Turn(round.Gathering.String(), began)
+	r := &running{parts: map[round.Device]*participant{}, began: began, entered: began}
 	r.ready = c.fleet.Available(r.began)
 	var enough bool
 	if r.groups, enough = c.t.quorum.Allows(c.t.job, c.fleet.Active(), r.ready); !enough && c.t.job.Sampled() {

@@ -12,7 +12,6 @@ import (
 	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
-	"github.com/starling-fl/starling/coordinator/spans"
 	"github.com/starling-fl/starling/dp/accounting"
 )
 
@@ -104,15 +103,6 @@ func (c *Coordinator) ended(r *running, released, charged bool, reason string) {
 			outcome = monitor.OutcomeCharged
 		}
 	}
-	failure := ""
-	if !released {
-		failure = reason
-	}
-	r.trace.Over(time.Now(), failure, spans.Attributes{
-		"starling.job": c.t.job.Name, "starling.round": int(r.id), "starling.version": rec.Version, "starling.rank": r.rank, "starling.outcome": outcome,
-		"starling.devices.drawn": rec.Cohort, "starling.devices.dropped": rec.Dropped, "starling.devices.absent": rec.Absent,
-		"starling.shards": len(r.shards), "starling.bytes.up": int(moved.BytesUp), "starling.bytes.down": int(moved.BytesDown),
-	})
 	c.metrics.RoundOver(outcome, time.Since(r.began), len(r.parts), moved)
 	c.metrics.State(r.reached, time.Since(r.entered))
 	for s := round.Keying; s <= round.Unmasking; s++ {

@@ -23,7 +23,6 @@ import (
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/shelf"
 	"github.com/starling-fl/starling/coordinator/signin"
-	"github.com/starling-fl/starling/coordinator/spans"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/internal/app/evaluation"
@@ -66,7 +65,6 @@ type Config struct {
 	Epsilon, Delta float64 // what a pool's jobs may spend together; 0: as before
 
 	Version string       // of this program
-	Traces  string       // OpenTelemetry collector
 	Log     *slog.Logger // nil for none
 	Drawn   bool         // rounds are drawn on Stderr, between the lines of the log
 	Stderr  io.Writer    // for people
@@ -135,8 +133,7 @@ func (c *Config) Run(ctx context.Context) (evaluation.Printer, error) {
 type parts struct {
 	*Config
 	trusted []netip.Prefix
-	issuer  *signin.Issuer  // nil: operators have tokens alone
-	traces  *spans.Exporter // nil: none
+	issuer  *signin.Issuer // nil: operators have tokens alone
 	kept    *shelf.Shelf
 	nc      *nats.Conn // of the gateways' servers elsewhere; nil for none
 }
@@ -153,14 +150,8 @@ func (c *Config) open() (p *parts, err error) {
 	if p.kept, err = c.shelf(); err != nil {
 		return nil, err
 	}
-	if c.Traces != "" {
-		if p.traces, err = spans.Open(c.Traces, c.Version, c.Log); err != nil {
-			return nil, usage.Errorf("--trace-otlp: %v", err)
-		}
-	}
 	if c.NATS.URL != "" {
 		if p.nc, err = relay.Connect(c.NATS, "owner", orSilent(c.Log)); err != nil {
-			p.traces.Close()
 			return nil, err
 		}
 	}
@@ -171,12 +162,11 @@ func (p *parts) close() {
 	if p.nc != nil {
 		p.nc.Close()
 	}
-	p.traces.Close()
 }
 
 // coordinator is what every coordinator of this service has.
 func (p *parts) coordinator() coordinator.Config {
-	cfg := coordinator.Config{Log: p.Log, Traces: p.traces, Patient: true, DespiteDropout: p.DespiteDropout, Compile: program.Step, Hosts: program.Hosts}
+	cfg := coordinator.Config{Log: p.Log, Patient: true, DespiteDropout: p.DespiteDropout, Compile: program.Step, Hosts: program.Hosts}
 	if p.Witness != "" {
 		cfg.Cosign = (&server.Witness{URL: p.Witness, HTTP: http.DefaultClient}).Cosign
 	}

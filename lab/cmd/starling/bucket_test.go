@@ -47,21 +47,11 @@ func TestOwnersWithoutACommonFolder(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", key)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
 
-	traced := make(chan string, 100)
-	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		traced <- string(body)
-	}))
-	defer collector.Close()
-
 	place, sum := s.ofTheFirst()
 	b, url := balance(t)
 	owner := func(i int) *process {
 		return start(t, s.binary, "serve", "--dir", s.folder(i), "--store", s.database.URL(), "--listen", b.owners[i],
-			"--blobs", "s3://models/fleet?endpoint="+bucket.URL, "--url", url, "--trace-otlp", collector.URL, "--log", "text")
+			"--blobs", "s3://models/fleet?endpoint="+bucket.URL, "--url", url, "--log", "text")
 	}
 	first := owner(0)
 	token := s.submit(first)
@@ -92,13 +82,6 @@ func TestOwnersWithoutACommonFolder(t *testing.T) {
 	watchdog.Wait(t, "the devices' end", ended)
 	versions := settled(t, s.binary, s.folder(1), s.charged(), rounds, 1)
 
-	watchdog.Wait(t, "the last round's trace", func() {
-		for body := range traced {
-			if strings.Contains(body, fmt.Sprintf(`{"key":"starling.version","value":{"intValue":"%d"}}`, versions)) {
-				return
-			}
-		}
-	})
 	released, err := model.ReadCheckpoint(filepath.Join(s.folder(1), "jobs", "load", "checkpoint"))
 	if err != nil {
 		t.Fatal(err)

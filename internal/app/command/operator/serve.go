@@ -72,7 +72,6 @@ one fleet, until it is stopped.`,
 	f.NATS.Flags(cmd.Flags())
 	cmd.Flags().StringVar(&f.NATSListen, "nats-listen", "", "in place of --nats: address at which this process is a NATS server for its --gateway, with TLS and a password for each")
 	cmd.Flags().StringSliceVar(&f.Gateways, "gateway", nil, "name of a gateway that --nats-listen lets in, once for each; its settings are written to gateways/NAME.yaml in --dir")
-	cmd.Flags().StringVar(&f.Traces, "trace-otlp", "", "OpenTelemetry collector that is told of each round, its turns and shards, by OTLP over HTTP, as http://127.0.0.1:4318: counts and times, no devices")
 	log.Flags(cmd.Flags())
 	command.Settings(cmd)
 	return cmd
