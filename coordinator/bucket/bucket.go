@@ -10,6 +10,7 @@ package bucket
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,6 +23,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/minio/minio-go/v7"
 )
 
 var (
@@ -38,7 +41,7 @@ const (
 	patience  = 30 * time.Second // and as long again for each leastRate bytes
 	leastRate = 64 << 10         // bytes a second
 	mostSmall = 1 << 20          // bytes of what is read whole
-	mostError = 64 << 10         // bytes of an answer that is an error
+	tries     = 3                // of a request that was not answered, or with a failure of the server
 )
 
 // Both may become parts of a host's name.
@@ -49,13 +52,10 @@ var (
 
 // Bucket is a place in a bucket. It may be used from any goroutine.
 type Bucket struct {
-	root     *url.URL // of the bucket
-	prefix   string
-	region   string
-	creds    credentials
-	at       string // for errors
-	patience time.Duration
-	client   *http.Client
+	name, prefix string
+	at           string // for errors
+	patience     time.Duration
+	client       *minio.Core
 }
 
 // Open parses s3://BUCKET/PREFIX, with ?endpoint=https://HOST:PORT if it is not Amazon's, and
@@ -80,29 +80,31 @@ func Open(text string) (*Bucket, error) {
 			return wrong("%.40q is no parameter", key)
 		}
 	}
-	b := &Bucket{prefix: strings.Trim(path.Clean("/"+u.Path), "/"), region: q.Get("region"), patience: patience}
-	if b.region == "" {
-		b.region = "us-east-1" // what those that have no regions are called by
+	b := &Bucket{name: u.Host, prefix: strings.Trim(path.Clean("/"+u.Path), "/"), patience: patience}
+	region := cmp.Or(q.Get("region"), "us-east-1") // what those that have no regions are called by
+	if !regionName.MatchString(region) {
+		return wrong("the region %.40q", region)
 	}
-	if !regionName.MatchString(b.region) {
-		return wrong("the region %.40q", b.region)
+	endpoint, lookup := &url.URL{Scheme: "https", Host: "s3." + region + ".amazonaws.com"}, minio.BucketLookupDNS
+	if text := q.Get("endpoint"); text != "" {
+		lookup = minio.BucketLookupPath
+		if endpoint, err = url.Parse(text); err != nil || endpoint.Scheme != "https" && endpoint.Scheme != "http" || endpoint.Host == "" ||
+			endpoint.User != nil || strings.Trim(endpoint.Path, "/") != "" || endpoint.RawQuery != "" {
+			return wrong("the endpoint is no address of a host, or has credentials or a path in it")
+		}
 	}
-	endpoint := q.Get("endpoint")
-	if b.root, err = url.Parse(endpoint); endpoint == "" {
-		b.root = &url.URL{Scheme: "https", Host: u.Host + ".s3." + b.region + ".amazonaws.com", Path: "/"}
-	} else if err != nil || b.root.Scheme != "https" && b.root.Scheme != "http" || b.root.Host == "" || b.root.User != nil ||
-		strings.Trim(b.root.Path, "/") != "" || b.root.RawQuery != "" {
-		return wrong("the endpoint is no address of a host, or has credentials or a path in it")
-	} else {
-		b.root.Path = "/" + u.Host + "/"
-	}
-	if b.creds, err = findCredentials(); err != nil {
+	creds, err := findCredentials()
+	if err != nil {
 		return nil, fmt.Errorf("%w %s: %w", ErrURL, u.Host, err)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DisableCompression, transport.ResponseHeaderTimeout = true, patience
-	b.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	b.at = fmt.Sprintf("s3://%s at %s", path.Join(u.Host, b.prefix), b.root.Host)
+	b.client, err = minio.NewCore(endpoint.Host, &minio.Options{Creds: creds, Secure: endpoint.Scheme == "https", Region: region,
+		BucketLookup: lookup, Transport: brief{transport}, MaxRetries: tries})
+	if err != nil {
+		return wrong("%v", err)
+	}
+	b.at = fmt.Sprintf("s3://%s at %s", path.Join(u.Host, b.prefix), endpoint.Host)
 	return b, nil
 }
 
@@ -126,7 +128,7 @@ func (b *Bucket) limited(ctx context.Context, size int64) (context.Context, cont
 
 // said is an error with the bucket's name.
 func (b *Bucket) said(ctx context.Context, what, name string, err error) error {
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+	if err = refusal(err); ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return fmt.Errorf("bucket %s: %s %s: %w", b.at, what, path.Join(b.prefix, name), err)
@@ -137,12 +139,11 @@ func (b *Bucket) Keep(ctx context.Context, sum [32]byte, content io.ReaderAt, si
 	ctx, cancel := b.limited(ctx, size)
 	defer cancel()
 	name := blobName(sum)
-	there, err := b.ask(ctx, http.MethodHead, name, nil, nothing)
-	if err == nil {
-		if err := there.Body.Close(); err == nil && there.ContentLength == size {
-			return nil
-		}
-	} else if !errors.Is(err, ErrAbsent) {
+	there, err := b.client.StatObject(ctx, b.name, path.Join(b.prefix, name), minio.StatObjectOptions{})
+	if err == nil && there.Size == size {
+		return nil
+	}
+	if err != nil && !errors.Is(refusal(err), ErrAbsent) {
 		return b.said(ctx, "look for", name, err)
 	}
 	return b.put(ctx, name, sum, io.NewSectionReader(content, 0, size))
@@ -151,10 +152,8 @@ func (b *Bucket) Keep(ctx context.Context, sum [32]byte, content io.ReaderAt, si
 // put writes an object by one request that is signed with its hash, which the bucket holds the
 // content against: it appears whole or not at all. One that was cut off begins again.
 func (b *Bucket) put(ctx context.Context, name string, sum [32]byte, content *io.SectionReader) error {
-	answer, err := b.ask(ctx, http.MethodPut, name, content, sum)
-	if err == nil {
-		err = answer.Body.Close()
-	}
+	_, err := b.client.PutObject(ctx, b.name, path.Join(b.prefix, name), content, content.Size(), "", hex.EncodeToString(sum[:]),
+		minio.PutObjectOptions{DisableContentSha256: true}) // of chunks; that of the whole is signed
 	if err != nil {
 		return b.said(ctx, "put", name, err)
 	}
@@ -185,15 +184,15 @@ func (b *Bucket) Fetch(ctx context.Context, sum [32]byte, size int64, w io.Write
 func (b *Bucket) get(ctx context.Context, name string, most int64, w io.Writer, check func(n int64) error) error {
 	ctx, cancel := b.limited(ctx, most)
 	defer cancel()
-	answer, err := b.ask(ctx, http.MethodGet, name, nil, nothing)
+	body, _, _, err := b.client.GetObject(ctx, b.name, path.Join(b.prefix, name), minio.GetObjectOptions{})
 	if err == nil {
 		var n int64
-		if n, err = io.Copy(w, io.LimitReader(answer.Body, most+1)); err != nil {
+		if n, err = io.Copy(w, io.LimitReader(body, most+1)); err != nil {
 			err = fmt.Errorf("cut off after %d bytes: %w", n, err)
 		} else {
 			err = check(n)
 		}
-		err = errors.Join(err, answer.Body.Close())
+		err = errors.Join(err, body.Close())
 	}
 	if err != nil {
 		return b.said(ctx, "get", name, err)

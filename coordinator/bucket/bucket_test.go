@@ -81,7 +81,7 @@ func TestHostileBucket(t *testing.T) {
 		}, nil, "takes longer than 1s"},
 		"silent":          {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, nil, "takes longer than 1s"},
 		"absent":          {func(w http.ResponseWriter, _ *http.Request) { failure(w, 404, "NoSuchKey") }, ErrAbsent, "blobs/"},
-		"no bucket":       {func(w http.ResponseWriter, _ *http.Request) { failure(w, 404, "NoSuchBucket") }, nil, "mend --blobs"},
+		"no bucket":       {func(w http.ResponseWriter, _ *http.Request) { failure(w, 404, "NoSuchBucket") }, nil, "correct --blobs"},
 		"wrong key":       {func(w http.ResponseWriter, _ *http.Request) { failure(w, 403, "SignatureDoesNotMatch") }, nil, "s3:PutObject"},
 		"broken":          {func(w http.ResponseWriter, _ *http.Request) { failure(w, 500, "InternalError") }, nil, "said the server"},
 		"an error of 1 G": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(403); io.CopyN(w, zeros{}, 1<<30) }, nil, ""},
@@ -94,7 +94,9 @@ func TestHostileBucket(t *testing.T) {
 				io.Copy(io.Discard, r.Body) // or the server does not notice who hangs up
 				c.answer(w, r)
 			})
-			b.patience = time.Second
+			if b.patience = 20 * time.Second; strings.Contains(c.says, "longer than 1s") {
+				b.patience = time.Second
+			}
 			var got bytes.Buffer
 			var err error
 			watchdog.Wait(t, name, func() { err = b.Fetch(t.Context(), sum, int64(len(content)), &got) })
@@ -258,16 +260,22 @@ func TestOpen(t *testing.T) {
 	if err := os.WriteFile(file, []byte("# ours\n[default]\naws_access_key_id=b\n[fleet]\naws_access_key_id = a\naws_secret_access_key = "+secret+"=\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open("s3://models"); !errors.Is(err, ErrURL) || !strings.Contains(err.Error(), `profile "default"`) {
+	if _, err := Open("s3://models"); !errors.Is(err, ErrURL) || !strings.Contains(err.Error(), "AWS_SHARED_CREDENTIALS_FILE: profile has partial") {
 		t.Errorf("half of the credentials: %v", err)
 	}
+	t.Setenv("AWS_PROFILE", "nobody")
+	if _, err := Open("s3://models"); !errors.Is(err, ErrURL) || !strings.Contains(err.Error(), "nobody") {
+		t.Errorf("a profile that is absent: %v", err)
+	}
 	t.Setenv("AWS_PROFILE", "fleet")
-	if c, err := findCredentials(); err != nil || c != (credentials{"a", secret + "=", ""}) {
+	if c, err := findCredentials(); err != nil {
+		t.Errorf("of the file: %v", err)
+	} else if v, err := c.GetWithContext(nil); err != nil || v.AccessKeyID != "a" || v.SecretAccessKey != secret+"=" {
 		t.Errorf("of the file: %v", err)
 	}
 	for text, at := range map[string]string{
-		"s3://models":                                       "s3://models at models.s3.us-east-1.amazonaws.com",
-		"s3://models/a/../b//c/?region=eu-1":                "s3://models/b/c at models.s3.eu-1.amazonaws.com",
+		"s3://models":                                       "s3://models at s3.us-east-1.amazonaws.com",
+		"s3://models/a/../b//c/?region=eu-1":                "s3://models/b/c at s3.eu-1.amazonaws.com",
 		"s3://models/b?endpoint=http://store:9000/&region=": "s3://models/b at store:9000",
 	} {
 		if b, err := Open(text); err != nil || b.String() != at {
@@ -278,6 +286,26 @@ func TestOpen(t *testing.T) {
 		"s3://models?endpoint=https://a:" + secret + "@store", "s3://models?endpoint=https://store/path", "s3://models?key=" + secret, "s3://models?region=eu.example.org/", "s3://Models", "s3://models:90", "s3://models#" + secret[:3], "s3://models?%zz", "s3://%zz"} {
 		if _, err := Open(text); !errors.Is(err, ErrURL) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+type answering http.Response
+
+func (a *answering) RoundTrip(*http.Request) (*http.Response, error) {
+	copied := http.Response(*a)
+	return &copied, nil
+}
+
+// TestErrorsAreShort: of an endless error a part is read; content is read whole.
+func TestErrorsAreShort(t *testing.T) {
+	for status, want := range map[int]int64{403: mostError, 500: mostError, 200: 10 * mostError} {
+		answer, err := brief{&answering{StatusCode: status, Body: io.NopCloser(io.LimitReader(zeros{}, 10*mostError))}}.RoundTrip(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := io.Copy(io.Discard, answer.Body); err != nil || n != want {
+			t.Errorf("of an answer %d, %d bytes are read, want %d: %v", status, n, want, err)
 		}
 	}
 }
