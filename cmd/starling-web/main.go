@@ -30,7 +30,7 @@
 // of objects with label, picture (a Blob), name, user and provider) and decode (a
 // function of a Blob that returns a Promise of width, height and pixels, a Uint8Array of
 // red, green, blue and alpha); or fileName and recordings (a list of objects with label,
-// recording (a Blob of a WAV, FLAC or Ogg file), or text (what is said) in place of label, name, user and provider), in the full build. options is a source and url (the coordinator's address,
+// recording (a Blob of a WAV or FLAC file), or text (what is said) in place of label, name, user and provider), in the full build. options is a source and url (the coordinator's address,
 // http(s) or ws(s)), token (a join token; without one the address alone, for
 // coordinators that ask for no secret), identity (32 bytes that an earlier join
 // returned), accept (an object: limits of the default policy that the owner widens, by

@@ -52,7 +52,7 @@ func recorded(list js.Value, name string) (*dataset.Set, error) {
 // decodes with, not by the browser, whose decoders resample by filters of their own.
 func recording(blob js.Value, name string) (*dataset.Recording, error) {
 	if blob.Type() != js.TypeObject || blob.Get("arrayBuffer").Type() != js.TypeFunction {
-		return nil, fmt.Errorf("%s: a recording is a Blob of a WAV, FLAC or Ogg file", name)
+		return nil, fmt.Errorf("%s: a recording is a Blob of a WAV or FLAC file", name)
 	}
 	return dataset.DeferredRecording(func() (*audio.Sound, error) {
 		if size := blob.Get("size"); size.Type() != js.TypeNumber || size.Float() > audio.MaxFile {

@@ -126,7 +126,7 @@ func TestWhatIsNoRecordingIsRefused(t *testing.T) {
 	}{
 		"nothing":        {nil, ErrFormat, ""},
 		"a text":         {[]byte("hello, this is a text"), ErrFormat, ""},
-		"Ogg":            {[]byte("OggS\x00\x02"), ErrShort, "6 bytes of 27"},
+		"Ogg":            {[]byte("OggS\x00\x02"), ErrConvert, "convert it first, as by ffmpeg"},
 		"a form":         {changed(8, 'A', 'V', 'I', ' '), ErrFormat, "WAVE"},
 		"no samples":     {wav16(t), ErrEmpty, ""},
 		"silence":        {wav16(t, 0, 0, 0), ErrSilent, "muted"},

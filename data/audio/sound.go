@@ -27,18 +27,20 @@ type Sound struct {
 
 // Causes for which a recording is refused.
 var (
-	ErrFormat = errors.New("audio: neither WAV, FLAC nor Ogg")
-	ErrEmpty  = errors.New("audio: no samples")
-	ErrSilent = errors.New("audio: every sample is the same, so nothing is heard: was the microphone muted?")
-	ErrShort  = errors.New("audio: the file ends before its samples do")
+	ErrFormat = errors.New("audio: neither WAV nor FLAC")
+	// ErrConvert is a format that other programs, and browsers, decode.
+	ErrConvert = errors.New("audio: neither WAV nor FLAC: convert it first, as by ffmpeg -i FILE FILE.flac")
+	ErrEmpty   = errors.New("audio: no samples")
+	ErrSilent  = errors.New("audio: every sample is the same, so nothing is heard: was the microphone muted?")
+	ErrShort   = errors.New("audio: the file ends before its samples do")
 )
 
 // Named says whether a file's name is that of a recording that Decode reads.
 func Named(name string) bool {
-	return slices.Contains([]string{".wav", ".wave", ".flac", ".ogg", ".oga", ".opus"}, strings.ToLower(filepath.Ext(name)))
+	return slices.Contains([]string{".wav", ".wave", ".flac"}, strings.ToLower(filepath.Ext(name)))
 }
 
-// Decode reads a WAV or FLAC file, or one of Vorbis or Opus in Ogg. Channels are brought to one by their mean.
+// Decode reads a WAV or FLAC file. Channels are brought to one by their mean.
 func Decode(data []byte) (*Sound, error) {
 	if len(data) > MaxFile {
 		return nil, fmt.Errorf("audio: the file has %d bytes, the limit is %d", len(data), MaxFile)
@@ -50,8 +52,8 @@ func Decode(data []byte) (*Sound, error) {
 		s, err = decodeWAV(data)
 	case bytes.HasPrefix(data, []byte("fLaC")):
 		s, err = decodeFLAC(data)
-	case bytes.HasPrefix(data, []byte("OggS")):
-		s, err = decodeOgg(data)
+	case bytes.HasPrefix(data, []byte("OggS")), bytes.HasPrefix(data, []byte("ID3")):
+		err = ErrConvert
 	default:
 		err = ErrFormat
 	}

@@ -86,7 +86,7 @@ func readArchive(r io.Reader, name string, most int) (*Set, error) {
 	}
 	set, err := Named(name, examples, names)
 	if errors.Is(err, ErrEmpty) {
-		return nil, fmt.Errorf("%w: want recordings in the archive (.wav, .flac, .ogg, .opus)", err)
+		return nil, fmt.Errorf("%w: want recordings in the archive (.wav, .flac)", err)
 	}
 	return set, err
 }

@@ -184,7 +184,7 @@ func readFolder(name, path string, take func(entry string) bool) (*Set, error) {
 				return nil, fmt.Errorf("%s: it is a folder, and %s in it a labelled file: give one of its files", path, l.Name())
 			}
 		}
-		return nil, fmt.Errorf("%s: %w: want a folder for each label, with .png, .jpg or .pgm files in it, or .wav, .flac, .ogg or .opus", path, ErrEmpty)
+		return nil, fmt.Errorf("%s: %w: want a folder for each label, with .png, .jpg or .pgm files in it, or .wav or .flac", path, ErrEmpty)
 	}
 	return byName(name, examples, names), nil
 }

@@ -103,7 +103,7 @@ func loadList(name string) (*Set, error) {
 				missing, line = entry, at
 			}
 		}
-		return nil, &LineError{name, line, fmt.Errorf("%.80q is no recording beside the list: want .wav, .flac, .ogg or .opus", missing)}
+		return nil, &LineError{name, line, fmt.Errorf("%.80q is no recording beside the list: want .wav or .flac", missing)}
 	}
 	return set, nil
 }

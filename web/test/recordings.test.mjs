@@ -55,7 +55,8 @@ for (const name of names) {
       writeFileSync(at, content);
       return at;
     };
-    await refused([file("song.mp3", "no recording")], /No recordings are among these files: want \.wav, \.flac, \.ogg or \.opus/);
+    await refused([file("song.mid", "no recording")], /No recordings are among these files: want \.wav, \.flac, \.mp3, \.m4a, \.ogg or \.opus/);
+    await refused([file("broken.mp3", "ID3")], /broken\.mp3/);
     await refused([file("broken.wav", "RIFF")], /^broken\.wav: neither WAV/);
     await refused([file("mute.wav", wav(new Array(8000).fill(0), 8000))], /mute\.wav: .*nothing is heard: was the microphone muted/);
     await refused([file("click.wav", said(1, 0.01))], /click\.wav lasts 0\.01 sec, and this job's model hears nothing shorter than 0\.021 sec: leave it out/);

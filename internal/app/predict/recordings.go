@@ -31,7 +31,7 @@ func saidOfRecording(e dataset.Example, k task.Transcriber, scores []float32) sa
 // numbers, from 1.
 func eachRecording(name string, each func(at int, r *dataset.Recording) error) error {
 	if name == "" {
-		return fmt.Errorf("give the name of a recording, .wav, .flac, .ogg or .opus, or of a folder of them")
+		return fmt.Errorf("give the name of a recording, .wav or .flac, or of a folder of them")
 	}
 	info, err := os.Stat(name)
 	if err != nil {
@@ -66,7 +66,7 @@ func eachRecording(name string, each func(at int, r *dataset.Recording) error) e
 	case n == 0 && slices.ContainsFunc(files, os.DirEntry.IsDir):
 		return named.Errorf("%s: %w: its recordings are in folders: give one of those, or evaluate it, where each folder is a label", name, dataset.ErrEmpty)
 	case n == 0:
-		return named.Errorf("%s: %w: want .wav, .flac, .ogg or .opus files", name, dataset.ErrEmpty)
+		return named.Errorf("%s: %w: want .wav or .flac files", name, dataset.ErrEmpty)
 	}
 	return nil
 }

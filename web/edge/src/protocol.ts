@@ -36,7 +36,7 @@ export interface PictureSource {
   pictures: LabelledPicture[];
 }
 
-/** A recording as a WAV, FLAC or Ogg file, with its label or what is said in it. */
+/** A recording as a WAV or FLAC file, with its label or what is said in it. */
 export interface LabelledRecording {
   label?: string;
   /** What is said, for a job that transcribes: of all recordings or of none. */
@@ -69,7 +69,7 @@ export interface Trial {
   signal?: AbortSignal;
 }
 
-/** What a model is tried on: a text; a picture; a recording, as a WAV, FLAC or Ogg file; or a document's text and a question about it. */
+/** What a model is tried on: a text; a picture; a recording, as a WAV or FLAC file; or a document's text and a question about it. */
 export type Input = string | { text?: string; question?: string; picture?: Blob; recording?: Blob };
 
 /** The model that a job has come to, in the worker. */

@@ -4,6 +4,7 @@
 import { byId, element, say, show, Sorry } from "../dom.js";
 import { t, type Text } from "../language/language.js";
 import { bytes } from "./amounts.js";
+import { encodeWAV } from "./wav.js";
 
 /** One that was picked, or recorded. */
 export interface Labelled {
@@ -21,15 +22,19 @@ export interface Sort {
   /** Whether each comes with what is said in it, in place of a label. */
   spoken?: boolean;
   is(file: File): boolean;
-  /** Whether this browser opens it. */
-  opens(file: File): Promise<boolean>;
+  /** What of it the device reads; undefined where this browser cannot open it. */
+  opens(file: File): Promise<Blob | undefined>;
+  /** What is said where it cannot. */
+  unopened: "data.unopened" | "data.undecoded";
 }
 
 const recordings: Sort = {
   kind: "recordings",
   // A data set of words has a folder of noise beside them.
-  is: (file) => /\.(wav|wave|flac|ogg|oga|opus)$/i.test(file.name) && place(file) !== "_background_noise_",
-  opens: async () => true, // the device itself decodes it
+  is: (file) => /\.(wav|wave|flac|ogg|oga|opus|mp3|m4a)$/i.test(file.name) && place(file) !== "_background_noise_",
+  // The device itself decodes WAV and FLAC, and is given WAV of the others.
+  opens: async (file) => /\.(wav|wave|flac)$/i.test(file.name) ? file : decoded(file).catch(() => undefined),
+  unopened: "data.undecoded",
 };
 
 /** Sorts by the kind of data, as in TaskWords. */
@@ -40,8 +45,9 @@ export const sorts: Record<string, Sort> = {
     async opens(file) {
       const bitmap = await createImageBitmap(file).catch(() => undefined);
       bitmap?.close();
-      return bitmap !== undefined;
+      return bitmap && file;
     },
+    unopened: "data.unopened",
   },
   recordings,
   transcripts: { ...recordings, spoken: true },
@@ -50,12 +56,29 @@ export const sorts: Record<string, Sort> = {
 /** Where a file lies below the picked folder; "" for one that was picked by itself. */
 const place = (file: File) => file.webkitRelativePath.split("/").slice(1, -1).at(-1) ?? "";
 
-/** Refuses what the browser does not open, by its name. */
-async function opened(sort: Sort, files: File[], told: (text: Text) => void): Promise<void> {
+/** A recording as the browser decodes it, brought to one channel, as WAV. */
+async function decoded(file: File): Promise<Blob> {
+  const buffer = await new OfflineAudioContext(1, 1, decodedRate).decodeAudioData(await file.arrayBuffer());
+  const mean = new Float32Array(buffer.length);
+  for (let c = 0; c < buffer.numberOfChannels; c++) {
+    buffer.getChannelData(c).forEach((v, i) => { mean[i] = (mean[i] ?? 0) + v / buffer.numberOfChannels; });
+  }
+  return new Blob([encodeWAV(mean, buffer.sampleRate)], { type: "audio/wav" });
+}
+
+/** Samples a second to which the browser decodes: none that a model wants is above half of it. */
+const decodedRate = 48_000;
+
+/** Opens each file, or refuses by its name what the browser cannot open. */
+async function opened(sort: Sort, files: File[], told: (text: Text) => void): Promise<Map<File, Blob>> {
+  const read = new Map<File, Blob>();
   for (const [i, file] of files.entries()) {
     told(t(`data.reading.${sort.kind}`, { i: i + 1, n: files.length }));
-    if (!(await sort.opens(file))) throw new Sorry(t("data.unopened", { file: file.name }));
+    const blob = await sort.opens(file);
+    if (!blob) throw new Sorry(t(sort.unopened, { file: file.name }));
+    read.set(file, blob);
   }
+  return read;
 }
 
 export interface Chosen {
@@ -72,11 +95,11 @@ export interface Chosen {
  */
 export async function labelled(sort: Sort, files: File[], labels: string[], told: (text: Text) => void): Promise<Chosen | undefined> {
   const all = files.filter(sort.is);
-  await opened(sort, all, told);
+  const read = await opened(sort, all, told);
   const folder = all[0]?.webkitRelativePath.split("/")[0] ?? "";
   const inFolders = all.filter((f) => place(f) !== "");
   const others = files.length - all.length;
-  const of = (file: File, label: string): Labelled => ({ label, file, name: file.webkitRelativePath || file.name });
+  const of = (file: File, label: string): Labelled => ({ label, file: read.get(file) ?? file, name: file.webkitRelativePath || file.name });
   if (sort.spoken) {
     const told = files.filter((f) => /\.(txt|jsonl|ndjson)$/i.test(f.name)), texts = all.length ? await spokenTexts(told) : new Map<string, string>();
     const items = all.map((f) => ({ ...of(f, ""), text: texts.get(f.name) ?? texts.get(stem(f.name)) ?? "" }));

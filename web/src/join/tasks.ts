@@ -21,7 +21,7 @@ export interface TaskWords {
 
 const lines = ".jsonl,.ndjson,.gz", unlabelled = ".txt,.csv,.jsonl,.ndjson,.gz";
 
-const sounds = ".wav,.wave,.flac,.ogg,.oga,.opus,audio/wav,audio/flac,audio/ogg";
+const sounds = ".wav,.wave,.flac,.ogg,.oga,.opus,.mp3,.m4a,audio/*";
 
 const examples = (n: number) => t("n.examples", { n }), texts = (n: number) => t("n.texts", { n });
 const pictures = (n: number) => t("n.pictures", { n });

@@ -32,7 +32,7 @@ text gets a label like any other, so that lines and labels stay in step. --json
 names the line of each. An adapter over a base of images labels one image (.png,
 .jpg, .pgm), a folder of them in the order of their names, or the rows of a table
 of pixels (.csv); one over a base of recordings labels or transcribes a recording
-(.wav, .flac, .ogg, .opus) or a folder of them. One that labels words gives a label for each word of a text, split
+(.wav, .flac) or a folder of them. One that labels words gives a label for each word of a text, split
 at spaces. One that answers questions reads documents with questions from JSON Lines,
 from standard input too: "words" with "boxes", or "lines", or a "text", and "question" or
 "questions"; see docs/MODELS.md. It writes an answer a line, with --json beside its
