@@ -36,7 +36,8 @@ type Config struct {
 	Roster func(round uint64, task [32]byte, proof *RosterProof)
 	Agent  string // what the operator's log calls this program; default "starling"
 
-	Policy           *Policy    // what the owner lets a job ask for; default PolicyFor the token
+	Policy           *Policy    // what the owner lets a job ask for; default PolicyFor the token and TrustLocal
+	TrustLocal       bool       // the owner says that the coordinator is their own, on this machine
 	Account          *Account   // what the data has given; default: one in memory
 	Remake           Remaker    // makes programs again; nil: those of the coordinator are run unless the policy names others
 	Leaks            Leaker     // tries, once a job, what one update shows; nil: it is not tried
@@ -125,7 +126,10 @@ func (c *Config) reach() (wire.Token, error) {
 		return t, fmt.Errorf("%w: %s is another machine, and http is not encrypted: whoever is on the way could send another program (--allow-plain-http)", ErrConfig, t.URL)
 	}
 	if c.Policy == nil {
-		p, _ := PolicyFor(t.URL)
+		p, err := PolicyFor(t.URL, c.TrustLocal)
+		if err != nil {
+			return t, err
+		}
 		c.Policy = &p
 	}
 	orElse(&c.MaxBlob, 1<<30)

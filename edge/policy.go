@@ -111,14 +111,14 @@ type Policy struct {
 	Groups int `yaml:"groups"`
 	// Silent makes the moments at which this device sends independent of the data: they follow from
 	// the job and from how long made-up examples take here, and whatever is not ready by then is
-	// sent as zeros. Default true; false on the coordinator's own machine.
+	// sent as zeros. Default true; false in LocalPolicy.
 	Silent bool `yaml:"silent"`
 	// Log is the key of a witness, NAME+HASH+KEY, which must have signed the head of the job's
 	// log that a round's plan binds. Default none.
 	Log string `yaml:"log"`
 }
 
-// DefaultPolicy is what a device allows a coordinator on another machine.
+// DefaultPolicy is what a device allows a coordinator that somebody else may run, wherever its address leads.
 func DefaultPolicy() Policy {
 	return Policy{
 		Shard: 8, Corrupt: 0.05, BreachBits: 40, ClipNorm: 10, Rank: 32, Values: 4_000_000, Steps: 100, Batch: 64, Work: 1e13, Memory: 1024,
@@ -139,8 +139,8 @@ func coarse() (names []string) {
 	return names
 }
 
-// LocalPolicy is what a device allows a coordinator on its own machine, whose operator can read the
-// device's file anyway. It allows shards of three devices, none of them presumed invented, and
+// LocalPolicy is what a device allows a coordinator that its owner runs on the same machine and that
+// could read the device's file anyway. It allows shards of three devices, none of them presumed invented, and
 // requires no noise of the device's own, so that a handful of devices can try things out. The rest
 // is DefaultPolicy's.
 func LocalPolicy() Policy {
@@ -164,17 +164,32 @@ func TrustingPolicy() Policy {
 // anything is the word that allows every scheme, and every tensor.
 const anything = "any"
 
-// PolicyFor is the policy of a device whose owner has chosen none: LocalPolicy
-// where the coordinator's address, a join token or an http(s) URL, is a loopback
-// one, else DefaultPolicy.
-func PolicyFor(where string) (p Policy, local bool) {
+// PolicyFor is the policy of a device whose owner has chosen none toward the coordinator at where, a
+// join token or an http(s) URL: LocalPolicy if the owner says that it is their own (trustLocal), else
+// DefaultPolicy. An address alone says nothing of who runs a coordinator: a port of this machine may
+// be forwarded to another one (ssh -L, kubectl port-forward, an editor). The error is ErrConfig if
+// the owner says so of an address elsewhere.
+func PolicyFor(where string, trustLocal bool) (Policy, error) {
+	switch {
+	case !trustLocal:
+		return DefaultPolicy(), nil
+	case !OnLoopback(where):
+		if t, err := wire.ParseToken(where); err == nil {
+			where = t.URL
+		}
+		return Policy{}, fmt.Errorf("%w: %.200q is not on this machine, and only a coordinator there can be trusted as one's own (--trust-local): "+
+			"leave that out, or name the limits that you want to widen", ErrConfig, where)
+	}
+	return LocalPolicy(), nil
+}
+
+// OnLoopback reports whether a join token or an http(s) URL names a port of this machine, which may
+// lead to any other.
+func OnLoopback(where string) bool {
 	if t, err := wire.ParseToken(where); err == nil {
 		where = t.URL
 	}
-	if loopback(where) {
-		return LocalPolicy(), true
-	}
-	return DefaultPolicy(), false
+	return loopback(where)
 }
 
 // loopback reports whether an address is on this machine whatever names resolve to.

@@ -88,10 +88,13 @@ func account(options js.Value) (*edge.Account, error) {
 	})
 }
 
-// accept notes in the account what the owner has accepted of this coordinator beyond the
-// default policy: an object of strings by the policy's keys.
+// accept notes in the account what the owner has accepted of this coordinator beyond the policy of
+// those who have chosen none: an object of strings by the policy's keys.
 func accept(cfg *edge.Config, wanted js.Value) error {
-	policy, _ := edge.PolicyFor(cfg.Token)
+	policy, err := edge.PolicyFor(cfg.Token, cfg.TrustLocal)
+	if err != nil {
+		return err
+	}
 	cfg.Policy = &policy
 	if wanted.Type() != js.TypeObject {
 		return nil

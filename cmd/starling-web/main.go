@@ -33,8 +33,8 @@
 // recording (a Blob of a WAV or FLAC file), or text (what is said) in place of label, name, user and provider), in the full build. options is a source and url (the coordinator's address,
 // http(s) or ws(s)), token (a join token; without one the address alone, for
 // coordinators that ask for no secret), identity (32 bytes that an earlier join
-// returned), accept (an object: limits of the default policy that the owner widens, by
-// key), account (a Uint8Array, what was kept last for this data), keep (a function that
+// returned), trustLocal (true: the owner says that the coordinator is their own, on this
+// machine), accept (an object: limits of the policy that the owner widens, by key), account (a Uint8Array, what was kept last for this data), keep (a function that
 // keeps an account, a Uint8Array, and returns a Promise) and cores (a number, the workers
 // that compute, where the page offers more than its own: see package wasm). on is called with every
 // edge.Event as JSON and, where it has changed, JSON of what the data has given, a list
@@ -149,6 +149,7 @@ func (w *web) run(ctx context.Context, options, on js.Value) (any, error) {
 	if cfg.Account, err = account(options); err != nil {
 		return nil, err
 	}
+	cfg.TrustLocal = options.Get("trustLocal").Truthy()
 	if err := accept(&cfg, options.Get("accept")); err != nil {
 		return nil, err
 	}

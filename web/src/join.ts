@@ -25,6 +25,9 @@ declare const EDGE_URL: string;
 declare const EDGE_FULL_URL: string;
 
 const token = location.hash.slice(1);
+// The link that a coordinator on loopback prints for its operator, who is here. Whoever makes a link for others
+// makes the page, too, so that it says no more than the page could do anyway.
+const trustLocal = new URLSearchParams(location.search).has("trust-local");
 const awake = new Awake();
 let about: About | undefined;
 let progress: PublicStatus | undefined;
@@ -202,7 +205,7 @@ function takePart(before?: SavedJoin): void {
     say("state", t("device.busy"));
   }, () => new Promise<void>((ended) => {
     part = new Participation({
-      worker: WORKER_URL, program: programURL(), url: here(), token: token || undefined,
+      worker: WORKER_URL, program: programURL(), url: here(), token: token || undefined, trustLocal,
       source, identity: deviceIdentity(), totals: before?.totals, accepted: before?.accepted,
       onChange: (p) => {
         part = p;

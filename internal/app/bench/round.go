@@ -81,7 +81,7 @@ func (f *Config) fromCoordinator(ctx context.Context, _ io.Writer) (*Round, erro
 	if err != nil {
 		return nil, err
 	}
-	policy, _ := edge.PolicyFor(token)
+	policy := edge.DefaultPolicy()
 	policy.Examples = f.Examples
 	cfg := edge.Config{Token: token, Policy: &policy, AllowPlain: f.Plain}
 	if cfg.CacheDir, err = accounts.UserPath("", os.UserCacheDir, ""); err != nil {

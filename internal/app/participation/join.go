@@ -33,7 +33,7 @@ type Config struct {
 	Known                           known.List
 
 	NotPrivate, Plain, TrustPrograms, AskAgain bool
-	TryLeak                                    bool // for a coordinator on this machine, too
+	TryLeak                                    bool // for the owner's own coordinator, too
 
 	Fleet bool // the token is a server's of several jobs
 	Tasks []string
@@ -105,7 +105,7 @@ func (c *Config) Run(ctx context.Context, tokens []string) (err error) {
 	told := c.Streams.Stderr
 	m := &Participant{
 		Streams: c.Streams, Agent: agent(c.Version), Identity: c.Identity, Cores: c.Cores, Remake: program.Remake, Known: c.Known,
-		AskAgain: c.AskAgain, TryLeak: c.TryLeak, Plain: c.Plain, NotPrivate: c.NotPrivate,
+		AskAgain: c.AskAgain, TrustLocal: c.Policy.TrustLocal, TryLeak: c.TryLeak, Plain: c.Plain, NotPrivate: c.NotPrivate,
 	}
 	if c.Cores == 0 {
 		m.Cores = max(1, runtime.GOMAXPROCS(0)/2)

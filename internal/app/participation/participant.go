@@ -39,7 +39,8 @@ type Participant struct {
 	Fetch    func(context.Context, edge.Published) (*model.Base, error)
 
 	AskAgain   bool // what was accepted earlier is forgotten
-	TryLeak    bool // what an update shows is tried for a coordinator on this machine, too
+	TrustLocal bool // the coordinators are the owner's own, on this machine
+	TryLeak    bool // what an update shows is tried for the owner's own coordinator, too
 	Plain      bool // a coordinator on another machine may be joined over http
 	NotPrivate bool // a job that is not private may be joined
 
@@ -67,10 +68,10 @@ func (m *Participant) Join(ctx context.Context, p *Part) error {
 	}
 	shown := newView(stderr, events, func() uint64 { return promised(m.Account) })
 	var leaks edge.Leaker
-	if _, local := edge.PolicyFor(p.Token); !local || m.TryLeak {
+	if !m.TrustLocal || m.TryLeak {
 		leaks = leaker(shown, m.Cores)
 	}
-	if _, local := edge.PolicyFor(p.Token); !local {
+	if !m.TrustLocal {
 		printQuote(ctx, stderr, edge.Config{Token: p.Token, Policy: p.Policy, AllowPlain: m.Plain}, m.Cores, len(m.Set.Examples))
 	}
 	run := edge.Run

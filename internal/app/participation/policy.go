@@ -13,16 +13,24 @@ import (
 
 // Policy is where an owner's limits come from: Set goes before the file, and that before the defaults.
 type Policy struct {
-	File string                   // YAML; "" for none
-	Set  func(*edge.Policy) error // what was given otherwise
+	File       string                   // YAML; "" for none
+	Set        func(*edge.Policy) error // what was given otherwise
+	TrustLocal bool                     // the coordinator is the owner's own, on this machine
 }
 
 // Toward is the policy toward the coordinator of a token, and a note to the owner where it is laxer
-// than elsewhere.
+// than elsewhere, or might be.
 func (p *Policy) Toward(token string) (_ *edge.Policy, note string, err error) {
-	policy, local := edge.PolicyFor(token)
-	if local {
-		note = "the coordinator is on this machine: shards of 3 devices are accepted, none of them is presumed invented, and this device adds no noise of its own (--shard, --corrupt, --breach-bits, --own-noise, --bits, --examples, --tensors, --bases)"
+	policy, err := edge.PolicyFor(token, p.TrustLocal)
+	switch {
+	case err != nil:
+		return nil, "", usage.Wrap(err)
+	case p.TrustLocal:
+		note = "you trust this coordinator as your own (--trust-local): shards of 3 devices are accepted, none of them is presumed invented, " +
+			"and this device adds no noise of its own (--shard, --corrupt, --breach-bits, --own-noise, --bits, --examples, --tensors, --bases)"
+	case edge.OnLoopback(token):
+		note = "the address is on this machine, but a forwarded port leads elsewhere: the limits are those for a stranger's coordinator; " +
+			"if you run it yourself, --trust-local accepts a small job of yours"
 	}
 	if p.File != "" {
 		if policy, err = loadPolicy(p.File, edge.DefaultPolicy()); err != nil {

@@ -127,7 +127,12 @@ func (p *parts) serveOne(ctx context.Context, c *coordinator.Coordinator, s *ser
 		if err := c.Reached(token); err != nil {
 			return err
 		}
-		fmt.Fprintf(p.Stderr, "listening on %s\njoin with: starling join %s --data FILE\nor open %s/#%s in a browser\n", e.Listener.Addr(), token, url, token)
+		trusted, page := "", "/#"
+		if p.URL == "" && loopback(e) { // only this machine reaches it, and its operator is here
+			trusted, page = " --trust-local", "/?trust-local#"
+		}
+		fmt.Fprintf(p.Stderr, "listening on %s\njoin with: starling join %s --data FILE%s\nor open %s%s%s in a browser\n",
+			e.Listener.Addr(), token, trusted, url, page, token)
 		for _, origin := range p.Origins {
 			fmt.Fprintf(p.Stderr, "pages of %s may take part, too\n", origin)
 		}

@@ -121,7 +121,7 @@ func measure(ctx context.Context, binary, base string, v variant) error {
 	var fleet []*process
 	n := devices(base)
 	for i := range n {
-		d := exec.CommandContext(ctx, binary, "join", token, "--data", filepath.Join(dir, strconv.Itoa(i)+".jsonl"), "--cores", "1",
+		d := exec.CommandContext(ctx, binary, "join", "--trust-local", token, "--data", filepath.Join(dir, strconv.Itoa(i)+".jsonl"), "--cores", "1",
 			"--identity", filepath.Join(dir, strconv.Itoa(i)+".pem"), "--cache", filepath.Join(dir, "cache"+strconv.Itoa(i)))
 		d.Env = append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Join(dir, "home"+strconv.Itoa(i)), "XDG_STATE_HOME="+filepath.Join(dir, "home"+strconv.Itoa(i)))
 		d.Stderr = os.Stderr

@@ -140,7 +140,7 @@ func joinsWith(t *testing.T, folder, name, content, token string, flags ...strin
 	if err := os.WriteFile(data, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return runs(t, append([]string{"join", token, "--data", data, "--identity", filepath.Join(folder, "identity.pem"),
+	return runs(t, append([]string{"join", "--trust-local", token, "--data", data, "--identity", filepath.Join(folder, "identity.pem"),
 		"--accounts", filepath.Join(folder, "accounts"), "--cache", filepath.Join(folder, "cache")}, flags...)...)
 }
 

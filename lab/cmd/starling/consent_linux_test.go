@@ -67,7 +67,7 @@ func TestConsentAtATerminal(t *testing.T) {
 		if err := os.WriteFile(data, []byte("one\tthe fox runs\ntwo\tthe dog sleeps\none\ta fox\ntwo\ta dog\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return []string{"join", token, "--data", data, "--identity", filepath.Join(folder, "identity.pem"), "--policy", filepath.Join("..", "..", "..", "examples", "policy.yaml"),
+		return []string{"join", "--trust-local", token, "--data", data, "--identity", filepath.Join(folder, "identity.pem"), "--policy", filepath.Join("..", "..", "..", "examples", "policy.yaml"),
 			"--accounts", filepath.Join(folder, "accounts"), "--cache", filepath.Join(folder, "cache")}
 	}
 	gone := func() { t.Cleanup(watchdog.Recv(t, "a session", l.Sessions).End) } // it ends by itself

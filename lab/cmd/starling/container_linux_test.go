@@ -203,7 +203,7 @@ enrolment: {secret: a secret of the test}
 	var joined []*process
 	for i := range devices {
 		name := fmt.Sprint("/tmp/", i)
-		joined = append(joined, begin(t, within(nil, "join", token, "--data", fmt.Sprintf("/tmp/data/train-%d.jsonl", i), "--identity", name+".pem", "--cache", name, "--accounts", name)))
+		joined = append(joined, begin(t, within(nil, "join", "--trust-local", token, "--data", fmt.Sprintf("/tmp/data/train-%d.jsonl", i), "--identity", name+".pem", "--cache", name, "--accounts", name)))
 	}
 	server.await(t, `"msg":"committed"`)
 	for _, p := range append(joined, server) {

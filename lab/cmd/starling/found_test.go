@@ -52,7 +52,7 @@ privacy: {simulated_population: 1000000, simulated_cohort: 10000}
 	token := server.await(t, `starling join --fleet (\S+)`)[1]
 	var joined []*process
 	for i := range devices {
-		joined = append(joined, start(t, binary, "join", "--fleet", token, "--look", "1s", "--epsilon", "1e12", "--rank", "2", "--accept-not-private",
+		joined = append(joined, start(t, binary, "join", "--trust-local", "--fleet", token, "--look", "1s", "--epsilon", "1e12", "--rank", "2", "--accept-not-private",
 			"--data", filepath.Join(data, fmt.Sprintf("train-%d.jsonl", i)), "--identity", filepath.Join(dir, fmt.Sprintf("identity-%d.pem", i)),
 			"--cache", filepath.Join(dir, "cache"), "--accounts", filepath.Join(dir, "accounts")))
 	}
@@ -86,7 +86,7 @@ privacy: {simulated_population: 1000000, simulated_cohort: 10000}
 	}
 	// Who has said nothing of what all jobs may cost takes part in none.
 	for want, more := range map[string][]string{"--fleet needs --epsilon": nil, "--tasks: \"rob\", want some of": {"--epsilon", "1", "--tasks", "rob"}, "--look is 1ms": {"--epsilon", "1", "--look", "1ms"}} {
-		args := append([]string{"join", "--fleet", token, "--data", filepath.Join(data, "train-0.jsonl"), "--identity", filepath.Join(dir, "identity-0.pem")}, more...)
+		args := append([]string{"join", "--trust-local", "--fleet", token, "--data", filepath.Join(data, "train-0.jsonl"), "--identity", filepath.Join(dir, "identity-0.pem")}, more...)
 		if out, err := exec.CommandContext(watchdog.Context(t), binary, args...).CombinedOutput(); err == nil || !strings.Contains(string(out), want) {
 			t.Errorf("%v: %s", more, out)
 		}

@@ -80,7 +80,7 @@ privacy: {simulated_population: 1000000, simulated_cohort: 10000}
 	}
 	var joined []*process
 	for i := range devices {
-		joined = append(joined, start(t, binary, "join", tokens["first"], tokens["second"], "--json", "--data", filepath.Join(data, fmt.Sprintf("train-%d.jsonl", i)),
+		joined = append(joined, start(t, binary, "join", "--trust-local", tokens["first"], tokens["second"], "--json", "--data", filepath.Join(data, fmt.Sprintf("train-%d.jsonl", i)),
 			"--identity", filepath.Join(dir, fmt.Sprintf("identity-%d.pem", i)), "--cache", filepath.Join(dir, "cache"),
 			"--accounts", filepath.Join(dir, "accounts")))
 	}

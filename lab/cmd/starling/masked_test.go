@@ -57,7 +57,7 @@ enrolment: {secret: a secret of the test}
 	token := server.await(t, `join with: starling join (\S+)`)[1]
 	var joined []*process
 	for i := range devices {
-		joined = append(joined, start(t, binary, "join", token, "--unlabelled", "--data", write(fmt.Sprintf("train-%d.txt", i), 100*i),
+		joined = append(joined, start(t, binary, "join", "--trust-local", token, "--unlabelled", "--data", write(fmt.Sprintf("train-%d.txt", i), 100*i),
 			"--identity", filepath.Join(dir, fmt.Sprintf("identity-%d.pem", i)), "--cache", filepath.Join(dir, "cache"),
 			"--accounts", filepath.Join(dir, "accounts")))
 	}

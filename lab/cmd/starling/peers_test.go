@@ -76,7 +76,7 @@ enrolment: {secret: a secret of the test}
 	where := watchdog.Recv(t, "the join token", token, all)
 	for i := range devices {
 		wg.Go(func() {
-			codes[i] = run(ctx, []string{"join", where, "--data", in(fmt.Sprintf("data/train-%d.jsonl", i)), "--identity", in(fmt.Sprintf("id-%d.pem", i)),
+			codes[i] = run(ctx, []string{"join", "--trust-local", where, "--data", in(fmt.Sprintf("data/train-%d.jsonl", i)), "--identity", in(fmt.Sprintf("id-%d.pem", i)),
 				"--cache", in("cache"), "--accounts", in("accounts"), "--peers", "@" + in("peers")}, strings.NewReader(""), &bytes.Buffer{}, note)
 		})
 	}

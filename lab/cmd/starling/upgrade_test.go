@@ -142,7 +142,7 @@ func returning(t *testing.T, binary, dir string, tokens ...string) (devices []*p
 		if err := os.Chmod(identity, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		devices = append(devices, start(t, binary, append(append([]string{"join"}, tokens...), "--data", filepath.Join(data, fmt.Sprintf("train-%d.jsonl", i)), "--shard", "2",
+		devices = append(devices, start(t, binary, append(append([]string{"join", "--trust-local"}, tokens...), "--data", filepath.Join(data, fmt.Sprintf("train-%d.jsonl", i)), "--shard", "2",
 			"--identity", identity, "--cache", filepath.Join(dir, "cache"), "--accounts", filepath.Join(dir, "accounts"))...))
 	}
 	return devices

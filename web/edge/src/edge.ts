@@ -96,7 +96,12 @@ export interface JoinOptions {
   source: Source;
   /** 32 bytes that say which device this is; an earlier join returned them. */
   identity?: Uint8Array;
-  /** What the device's owner accepts beyond the default policy. */
+  /**
+   * The device's owner says that the coordinator is their own, on this machine: its limits are laxer. An address alone,
+   * localhost too, says nothing of who runs it, since a port may be forwarded. Of an address elsewhere it is refused.
+   */
+  trustLocal?: boolean;
+  /** What the device's owner accepts beyond the policy. */
   accept?: Accepted;
   /**
    * Workers that train, 1 to 16: by default half of the machine's cores, 4 at most. More than one takes a page that is
@@ -236,13 +241,13 @@ export class Edge {
   }
 
   /** Takes part until the job is over. */
-  async join({ url, token, source, identity, accept, cores, signal, onEvent, onGiven }: JoinOptions): Promise<Joined> {
+  async join({ url, token, source, identity, trustLocal, accept, cores, signal, onEvent, onGiven }: JoinOptions): Promise<Joined> {
     signal?.throwIfAborted();
     if (this.#over) throw this.#over;
     const at = coordinatorOf(url);
     if (isElsewhere(at.base)) await needsFull(at.base, signal); // a socket does not say why it does not open
     cores ??= usualCores();
-    const options: WorkerJoin = { ...await gunzipped(source), url: at.base, token: token ?? at.token, identity, accept, cores };
+    const options: WorkerJoin = { ...await gunzipped(source), url: at.base, token: token ?? at.token, identity, trustLocal, accept, cores };
     const unfollow = this.#follow(signal);
     try {
       return await new Promise((resolve, reject) => {

@@ -27,6 +27,8 @@ export interface ParticipationOptions extends LoadOptions {
   /** What an earlier page of this participation had come to, and what its owner had accepted. */
   totals?: Totals;
   accepted?: Accepted;
+  /** The coordinator is the owner's own, on this machine: see JoinOptions. */
+  trustLocal?: boolean;
   /** Workers that train, see JoinOptions. */
   cores?: number;
   onChange?: (p: Participation) => void;
@@ -162,7 +164,7 @@ export class Participation extends typedTarget<ParticipationEvents>() {
   }
 
   async #run(): Promise<void> {
-    const { worker, program, folder, url, token, source, cores } = this.#options;
+    const { worker, program, folder, url, token, source, trustLocal, cores } = this.#options;
     const join = ++this.#joins;
     this.error = undefined;
     this.#turn("starting");
@@ -178,7 +180,7 @@ export class Participation extends typedTarget<ParticipationEvents>() {
       this.#turn("running");
       if (join !== this.#joins) return;
       const { model, identity } = await edge.join({
-        url, token, source, identity: this.identity, cores, accept: this.accepted, onEvent: (event) => this.#take(event),
+        url, token, source, identity: this.identity, trustLocal, cores, accept: this.accepted, onEvent: (event) => this.#take(event),
         onGiven: (given, kept) => { this.#give(given, kept); },
       });
       if (join !== this.#joins) return;

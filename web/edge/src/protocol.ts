@@ -84,13 +84,14 @@ export interface Model {
   kept?: Record<"job" | "adapter" | "program" | "base", Uint8Array>;
 }
 
-/** Limits of the default policy that the owner widens, by key, as a PolicyError names them. */
+/** Limits of the policy that the owner widens, by key, as a PolicyError names them. */
 export type Accepted = Record<string, string>;
 
 export type WorkerJoin = Source & {
   url: string;
   token?: string;
   identity?: Uint8Array;
+  trustLocal?: boolean;
   accept?: Accepted;
   /** Workers that compute, this one included, where they can share memory. */
   cores: number;

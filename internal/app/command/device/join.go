@@ -42,10 +42,14 @@ With --fleet the token is a server's of several jobs, and the command takes part
 are within your policy, one submitted later among them, without asking: what you accepted of one
 job earlier holds for none that is found so, and --epsilon bounds what all of them may cost.
 
-Of a coordinator elsewhere it is tried, once a job and for some twenty seconds, what one
-update would show: see 'starling bench'. It is done on made-up examples, before anything
-of yours is read for the job.`,
-		Example: "  starling join starling2_... --data my.tsv\n  starling join http://127.0.0.1:8080 --data my.jsonl.gz --identity phone.pem",
+Before joining it is tried, once a job and for some twenty seconds, what one update would
+show: see 'starling bench'. It is done on made-up examples, before anything of yours is read
+for the job.
+
+An address of this machine says nothing of who runs the coordinator: the port may be forwarded.
+If you run it yourself, for a try with a handful of devices, --trust-local says so: then the
+limits are those of your own machine, and nothing is tried before.`,
+		Example: "  starling join starling2_... --data my.tsv\n  starling join http://127.0.0.1:8080 --trust-local --data my.jsonl.gz --identity phone.pem",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || len(args) > participation.MostJoined {
 				return usage.Errorf("join takes a join token or URL, or up to %d of them, got %d", participation.MostJoined, len(args))
@@ -69,7 +73,7 @@ of yours is read for the job.`,
 			if f.Known, err = bases.List(); err != nil {
 				return err
 			}
-			f.Version, f.TryLeak, f.Policy = a.Version, given("leak"), participation.Policy{File: policy.file, Set: policy.set}
+			f.Version, f.TryLeak, f.Policy = a.Version, given("leak"), policy.policy()
 			return f.Run(cmd.Context(), tokens)
 		},
 	}

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/app/participation"
+	"github.com/starling-fl/starling/internal/app/usage"
 )
 
 func resolvePolicy(where string, args ...string) (*edge.Policy, string, error) {
@@ -19,7 +20,8 @@ func resolvePolicy(where string, args ...string) (*edge.Policy, string, error) {
 	if err := fl.Parse(args); err != nil {
 		return nil, "", err
 	}
-	return (&participation.Policy{File: p.file, Set: p.set}).Toward(where)
+	given := p.policy()
+	return given.Toward(where)
 }
 
 // Flags win over the file, the file over what the address would relax.
@@ -38,13 +40,14 @@ func TestPolicyOrder(t *testing.T) {
 		uplink  string
 		told    bool
 	}{
-		"defaults":           {there, nil, 8, 0.05, 10, "tern", false},
-		"on this machine":    {here, nil, 3, 0, 10, "tern", true},
-		"file":               {there, []string{"--policy", file}, 12, 0.05, 3, "tern", false},
-		"file, this machine": {here, []string{"--policy", file}, 12, 0.05, 3, "tern", false},
-		"flags over file":    {here, []string{"--policy", file, "--shard=4", "--uplinks=fixed16"}, 4, 0.05, 3, "fixed16", false},
-		"flag, this machine": {here, []string{"--corrupt=0.1"}, 3, 0.1, 10, "tern", true},
-		"zero is a value":    {there, []string{"--corrupt=0"}, 8, 0, 10, "tern", false},
+		"defaults":         {there, nil, 8, 0.05, 10, "tern", false},
+		"a forwarded port": {here, nil, 8, 0.05, 10, "tern", true},
+		"trusted":          {here, []string{"--trust-local"}, 3, 0, 10, "tern", true},
+		"file":             {there, []string{"--policy", file}, 12, 0.05, 3, "tern", false},
+		"file, trusted":    {here, []string{"--trust-local", "--policy", file}, 12, 0.05, 3, "tern", false},
+		"flags over file":  {here, []string{"--policy", file, "--shard=4", "--uplinks=fixed16"}, 4, 0.05, 3, "fixed16", false},
+		"flag, trusted":    {here, []string{"--trust-local", "--corrupt=0.1"}, 3, 0.1, 10, "tern", true},
+		"zero is a value":  {there, []string{"--corrupt=0"}, 8, 0, 10, "tern", false},
 	} {
 		p, note, err := resolvePolicy(c.where, c.args...)
 		if err != nil || p.Shard != c.shard || p.Corrupt != c.corrupt || p.ClipNorm != c.clip || p.Uplinks[0] != c.uplink || (note != "") != c.told {
@@ -58,6 +61,9 @@ func TestPolicyOrder(t *testing.T) {
 		if _, _, err := resolvePolicy(there, "--policy", file); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+	if _, _, err := resolvePolicy(there, "--trust-local"); !errors.As(err, new(usage.Error)) || !strings.Contains(err.Error(), "not on this machine") {
+		t.Errorf("trust in a coordinator elsewhere: %v", err)
 	}
 	if _, _, err := resolvePolicy(there, "--clip-norm=0"); err == nil || !strings.Contains(err.Error(), "clip_norm") {
 		t.Errorf("%v", err)
