@@ -30,9 +30,9 @@
 //
 // The coordinator itself is trusted with the sums of shards, and to add the noise (central
 // differential privacy); it never sees one device's update. Sums without noise exist from unmasking
-// to the end of release, in memory only: not on disk, not in the log, not in a metric. Rosters hide
-// identities from the peers of a shard, but whoever watches the network sees who takes part; each
-// printed guarantee says whom it holds against.
+// to the end of release, in memory only: not on disk, not in the log, not in a metric. Rosters name
+// identities to the peers of a shard unless the job is anonymous (shard.anonymous), and the network
+// shows who takes part; each printed guarantee says whom it holds against.
 //
 // Logs and metrics carry counts, states and short prefixes of identities; never updates, seeds,
 // shares or keys.

@@ -20,8 +20,9 @@ const maxStrikes = 3
 // strike notes that a device misbehaved. Proven, or for the last time that is
 // borne, it is excluded: its session ends, and it is in no draw until pardoned.
 //
-// Who is excluded depends on what that device itself did in rounds it was drawn
-// for, and on nothing that another device holds: docs/PRIVACY.md, section 5.
+// Whether a device is excluded depends on what it and its peers did in public, and on the
+// shards that alarmed: on nothing that another device holds. At most shard.corrupt of the
+// devices must be hostile, or they can have an honest one convicted: docs/PRIVACY.md, section 5.
 func (c *Coordinator) strike(d *fleet.Device, roundID uint64, reason string, proven bool) {
 	if d.Excluded {
 		return
@@ -90,6 +91,7 @@ func (c *Coordinator) musterFleet() error {
 	for d := range c.fleet.Outside() {
 		if d.Excluded && out[d.ID] == "" {
 			c.fleet.Pardon(d)
+			c.trace.Forgive(d)
 			c.log.Info("pardoned", "device", short(d.ID))
 		}
 	}

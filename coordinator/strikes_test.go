@@ -222,7 +222,7 @@ func TestHostileBomb(t *testing.T) {
 // comes after.
 func TestHostileBombOverRestarts(t *testing.T) {
 	const n = 16
-	job := loud(n, 4) // the first has one shard of all, three more prove nothing yet
+	job := loud(n, 2) // the first has one shard of all, another proves nothing yet
 	job.Shard.Size = 16
 	dir, base := t.TempDir(), tinyBase(t)
 	tb := setTable(t, Config{Job: job, Dir: dir, Base: base}, n, func(i int, p *player) {
@@ -250,7 +250,7 @@ func TestHostileBombOverRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	after, err := c.trace.Text()
-	if err != nil || after != before || strings.Count(before, `"Rounds":`) != n+1 || strings.Contains(before[strings.Index(before, `"Suspect"`):], `"Rounds":0`) {
+	if err != nil || after != before || !strings.Contains(before, `"On":true`) || strings.Count(before, "[-")+strings.Count(before, ":[") < n {
 		t.Errorf("the trace was %s, after the restart it is %s, %v", before, after, err)
 	}
 	if c.shardLimit() != job.Shard.Floor {

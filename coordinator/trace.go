@@ -2,7 +2,9 @@ package coordinator
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/secagg"
@@ -39,34 +41,73 @@ func (c *Coordinator) resumeTrace() error {
 	return nil
 }
 
-// traceAlarms takes in the round's alarmed shards and strikes whom they point at.
+// traceAlarms takes in the round's shards, of which some alarmed, and strikes devices that
+// are convicted. Others it tells the operator of.
 func (c *Coordinator) traceAlarms(r *running, alarmed []int) error {
-	if len(alarmed) == 0 {
-		if !c.trace.Tracing() {
-			return nil
-		}
-		c.trace.Passed()
-		return c.keepTrace()
+	if len(alarmed) == 0 && !c.trace.Tracing() {
+		return nil
 	}
-	var in, others []*fleet.Device
+	shards := make([]fleet.Shard, len(r.shards))
 	for n, shard := range r.shards {
+		s := &shards[n]
+		s.Company = c.company(r, len(shard.Members()))
 		for _, id := range shard.Members() {
-			switch d := c.fleet.Of(id); {
-			case !shard.InU3(secagg.ID(id)):
-			case slices.Contains(alarmed, n):
-				in = append(in, d)
-			default:
-				others = append(others, d)
+			d := c.fleet.Of(id)
+			if s.Dealt = append(s.Dealt, d); slices.Contains(alarmed, n) && shard.InU3(secagg.ID(id)) {
+				s.Sum = append(s.Sum, d)
 			}
 		}
 	}
-	rest := 0
-	if c.t.job.Sampled() {
-		rest = max(0, r.ready-len(in)-len(others))
+	// A device without a shard counts as one whose shard did not alarm: that hostile devices
+	// filled its group up, or did not, may not decide whether its round counts.
+	var without fleet.Shard
+	for _, p := range r.parts {
+		if p.noRoom {
+			without.Dealt = append(without.Dealt, p.device)
+		}
 	}
-	c.trace.Alarm(in, others, rest)
-	for _, d := range c.trace.Found(c.fleet.Active()) {
-		c.strike(d, r.id, "it was in one shard after another whose sum was out of range", true)
+	if len(without.Dealt) > 0 {
+		without.Company = c.company(r, c.t.job.Shard.Floor)
+		shards = append(shards, without)
+	}
+	for _, d := range c.trace.Take(shards, c.declaredHostile(), c.fleet.Active()) {
+		c.strike(d, r.id, "it was in one shard after another whose sum was out of range, and the declared share of hostile devices "+
+			"(shard.corrupt) does not explain that without it", true)
+	}
+	if len(alarmed) > 0 {
+		c.logForemost(r)
 	}
 	return c.keepTrace()
+}
+
+// declaredHostile is how many devices may be hostile by what the job declares; an alarm
+// shows that there is one.
+func (c *Coordinator) declaredHostile() int { return max(1, c.t.job.Hostile(c.fleet.Active())) }
+
+// company bounds the probability that a shard of that size, into which the deal put an honest
+// device, holds a hostile one. Rosters may name identities, and the network shows who takes
+// part: hostile devices can choose to strike in that device's company only.
+func (c *Coordinator) company(r *running, size int) float64 {
+	hostile := c.declaredHostile()
+	if c.t.job.Grouped() {
+		// Each is drawn by its own coin, and deals itself into a group.
+		return 1 - math.Pow(1-c.t.job.Cohort.SamplingRate/float64(r.groups), float64(hostile))
+	}
+	// All of them may be among those that are cut, at random, into shards.
+	n, none := r.keying.Len(), 1.0
+	for i := range hostile {
+		none *= max(0, float64(n-size-i)) / max(1, float64(n-1-i))
+	}
+	return 1 - none
+}
+
+// logForemost tells the operator which devices were in most of the alarms.
+func (c *Coordinator) logForemost(r *running) {
+	foremost, alarms := c.trace.Foremost(3)
+	var said []string
+	for _, f := range foremost {
+		said = append(said, fmt.Sprintf("%s in %d", short(f.Device.ID), f.Alarms))
+	}
+	c.log.Warn("devices in most of the alarms: hostile ones that know their shard can bring an honest one here, so this alone convicts nobody",
+		"round", r.id, "alarms", alarms, "devices", strings.Join(said, ", "))
 }

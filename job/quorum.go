@@ -40,13 +40,13 @@ func (j Job) DropoutAlpha() float64 { return j.FloorDelta() / 10 }
 // active devices are there: because they drop out, or because hostile devices, all of which may be
 // among those that are there, stay away.
 func (j Job) Loss(active, ready int) float64 {
-	hostile := min(1, float64(j.hostile(active))/float64(max(1, ready-1)))
+	hostile := min(1, float64(j.Hostile(active))/float64(max(1, ready-1)))
 	return 1 - (1-j.Cohort.Dropout)*(1-hostile)
 }
 
-// hostile is how many devices may be hostile: who leaves the fleet for long is not one
-// of them.
-func (j Job) hostile(active int) int {
+// Hostile is how many of so many active devices may be hostile by shard.corrupt, or of
+// cohort.population, if that is more. A device that leaves the fleet for long is not one of them.
+func (j Job) Hostile(active int) int {
 	return int(math.Ceil(j.Shard.Corrupt * float64(max(active, j.Cohort.Population))))
 }
 
@@ -194,7 +194,7 @@ func (j Job) Groups(ready int) (groups int, hit float64) {
 func (j Job) groups(active, ready int) (groups int, hit float64) {
 	co, sh := j.Cohort, j.Shard
 	a := dp.Attendance{
-		Ready: ready, Hostile: j.hostile(max(active, ready)), Rate: co.SamplingRate,
+		Ready: ready, Hostile: j.Hostile(max(active, ready)), Rate: co.SamplingRate,
 		Dropout: co.Dropout, Floor: sh.Floor, Most: sh.Size,
 	}
 	masking := j.Masking()

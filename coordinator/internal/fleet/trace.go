@@ -1,163 +1,205 @@
 package fleet
 
 import (
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
+	"maps"
 	"math"
+	"slices"
 )
 
-// Trace finds who makes shards' sums leave their range. Behind the masks one
-// device's vector is like another's; but shards are drawn anew in every round, and
-// whoever is in one alarmed shard after another is hardly so by chance.
+// Trace finds devices that make shards' sums leave their range. Behind the masks one
+// device's vector is like another's. But shards are drawn anew in every round, and a sum
+// leaves its range only if a hostile device is in it.
+//
+// Hostile devices choose when to strike, and rosters may show them who is in their shard:
+// they can strike only in a victim's company. Both tests below hold for any such choice of
+// up to as many hostile devices as the caller says. More than those can frame a device.
 type Trace struct {
-	suspect map[*Device]suspicion
-	// never is what the rounds say of a device of a sampled fleet that is no suspect:
-	// it was in no cohort that gave an alarm.
-	never suspicion
-	quiet int // rounds since the last alarm
+	begun  int // traces, this one included
+	on     bool
+	quiet  int // rounds since the last alarm
+	weight map[*Device]weight
+	alarms [][]*Device // in whose sums the last alarms were
 }
 
-// suspicion is what the rounds with an alarm say of a device that was in their sums.
-type suspicion struct {
-	Rounds   int
-	Alarms   int
-	Expected float64 // alarms of an innocent device
-	// weight is minus the logarithm of how likely an innocent device was to be in just
-	// those alarmed shards that it was in.
-	Weight float64
+// Shard is one of a round, for a Trace.
+type Shard struct {
+	Dealt []*Device // devices that the deal put into it, whatever became of them
+	// Sum are the devices in the sum, if it was out of range; else nil.
+	Sum []*Device
+	// Company bounds the probability, before the deal and for an honest device that it puts
+	// here, that a hostile one is here, too.
+	Company float64
 }
+
+// weight is by how much likelier a device's rounds are if it strikes often than if it is
+// innocent, as logarithms: one for each of the rates of strikers.
+type weight [len(strikers)]float64
+
+// strikers are the shares of the rounds without hostile company in which a device strikes,
+// against which its innocence is held.
+var strikers = [...]float64{0.9, 0.5}
 
 const (
-	// falseAlarm is about the probability with which any innocent device at all is
-	// excluded by one trace.
+	// falseAlarm bounds the probability that any innocent device is convicted by weight, over
+	// all traces of a job: trace number j has 1/(j(j+1)) of it.
 	falseAlarm = 0.005
-	// traceRounds is how many quiet rounds end a trace.
-	traceRounds = 64
+	// traceRounds is how many quiet rounds end a trace, and foundRounds how many after it has
+	// convicted a device.
+	traceRounds, foundRounds = 64, 8
+	// maxPlaces bounds the alarms that are kept: the places in their sums.
+	maxPlaces = 1 << 13
 )
 
 // Tracing tells whether shards shall be as small as devices accept them: the more
 // there are, the more an alarm tells.
-func (t *Trace) Tracing() bool { return len(t.suspect) > 0 }
+func (t *Trace) Tracing() bool { return t.on }
 
-// Alarm notes a round in which some shards' sums were out of range: who was in those,
-// and who in others. Where coins drew the cohort, rest devices were there beside it
-// that might have been drawn: whoever is not in an alarmed shard is one of the others.
-// If all were in alarmed shards the round says nothing of anybody.
-func (t *Trace) Alarm(in, others []*Device, rest int) {
+// Take notes a round's shards. hostile is how many devices may be, at least 1, and n is how
+// many there are. It returns those that are convicted; they are not returned again.
+//
+// By weight: let an innocent device be in a shard. However hostile devices choose, that shard
+// strikes with a probability of at most Company. The likelihood ratio of a higher rate to that
+// one is then a supermartingale, which passes n/a with a probability of at most a/n (Ville).
+// All rounds since the trace began count, quiet ones too; the one that began it does not,
+// because hostile devices chose it.
+//
+// By cover, without any probability: each alarm is of a hostile device. If no so many devices,
+// with d left out, were in all alarms between them, d is hostile. See covered.
+func (t *Trace) Take(shards []Shard, hostile, n int) (guilty []*Device) {
+	alarm := slices.ContainsFunc(shards, func(s Shard) bool { return s.Sum != nil })
+	switch {
+	case !t.on && !alarm:
+		return nil
+	case !t.on:
+		t.on, t.begun, t.weight = true, t.begun+1, map[*Device]weight{}
+	default:
+		t.weigh(shards)
+	}
+	if !alarm {
+		if t.quiet++; t.quiet > traceRounds {
+			*t = Trace{begun: t.begun}
+		}
+		return nil
+	}
 	t.quiet = 0
-	if t.suspect == nil {
-		t.suspect = map[*Device]suspicion{}
-	}
-	if len(others)+rest == 0 {
-		for _, d := range in { // a trace begins
-			t.suspect[d] = t.of(d)
+	for _, s := range shards {
+		if s.Sum != nil {
+			t.alarms = append(t.alarms, s.Sum)
 		}
-		return
 	}
-	f := float64(len(in)) / float64(len(in)+len(others)+rest)
-	was := map[*Device]bool{}
-	for _, d := range in {
-		was[d] = true
-		t.suspect[d] = t.of(d).after(1, f)
-	}
-	for _, d := range others {
-		was[d] = true
-		t.suspect[d] = t.of(d).after(0, 1-f)
-	}
-	if rest > 0 {
-		for d, s := range t.suspect {
-			if !was[d] {
-				t.suspect[d] = s.after(0, 1-f)
-			}
+	places := 0
+	for i := len(t.alarms) - 1; i >= 0; i-- {
+		if places += len(t.alarms[i]); places > maxPlaces {
+			t.alarms = slices.Delete(t.alarms, 0, i+1)
+			break
 		}
-		t.never = t.never.after(0, 1-f)
 	}
-}
-
-// of is what is held against a device so far.
-func (t *Trace) of(d *Device) suspicion {
-	if s, ok := t.suspect[d]; ok {
-		return s
-	}
-	return t.never
-}
-
-// after takes in a round with an alarm: whether the device was in an alarmed shard, and
-// how likely an innocent one was to be where it was.
-func (s suspicion) after(alarms int, p float64) suspicion {
-	f := p
-	if alarms == 0 {
-		f = 1 - p
-	}
-	return suspicion{s.Rounds + 1, s.Alarms + alarms, s.Expected + f, s.Weight - math.Log(p)}
-}
-
-// Found returns, and forgets, those of n devices that were in so many alarmed
-// shards that hardly any innocent one is: about n times C(rounds, alarms) times the
-// likelihood above are expected to be. A device cannot aim its bombs at another's
-// company: rosters do not say who is in a shard.
-func (t *Trace) Found(n int) (guilty []*Device) {
-	choose := func(n, k int) float64 {
-		all, _ := math.Lgamma(float64(n + 1))
-		in, _ := math.Lgamma(float64(k + 1))
-		not, _ := math.Lgamma(float64(n - k + 1))
-		return all - in - not
-	}
-	for d, s := range t.suspect {
-		// Being in few alarmed shards is unlikely, too.
-		if float64(s.Alarms) > s.Expected && s.Weight-choose(s.Rounds, s.Alarms) > math.Log(float64(n)/falseAlarm) {
+	most := math.Log(float64(n) * float64(t.begun) * float64(t.begun+1) / falseAlarm)
+	for _, d := range t.suspects() {
+		if !d.Excluded && (t.weight[d].mean() > most || !t.covered(d, hostile)) {
 			guilty = append(guilty, d)
 		}
 	}
 	if len(guilty) > 0 {
-		*t = Trace{}
+		t.quiet = traceRounds - foundRounds
 	}
 	return guilty
 }
 
-// Passed notes a round without an alarm.
-func (t *Trace) Passed() {
-	if t.quiet++; t.quiet > traceRounds {
-		*t = Trace{}
-	}
-}
-
-// keptTrace is a trace as it is kept, so that a restart of the coordinator helps no bomber.
-type keptTrace struct {
-	Quiet   int
-	Never   suspicion            // of a sampled fleet's devices that are not named
-	Suspect map[string]suspicion // by identity, in hexadecimal
-}
-
-// Text is the trace as it is kept.
-func (t *Trace) Text() (string, error) {
-	k := keptTrace{t.quiet, t.never, map[string]suspicion{}}
-	for d, s := range t.suspect {
-		k.Suspect[hex.EncodeToString(d.ID[:])] = s
-	}
-	b, err := json.Marshal(k)
-	if err != nil {
-		return "", fmt.Errorf("trace of alarms: %w", err)
-	}
-	return string(b), nil
-}
-
-// Resume goes on with a trace that an earlier process began. Who was forgotten since is not
-// in it any more.
-func (t *Trace) Resume(text string, f *Fleet) error {
-	var k keptTrace
-	if err := json.Unmarshal([]byte(text), &k); err != nil {
-		return fmt.Errorf("trace of alarms: %w", err)
-	}
-	*t = Trace{quiet: k.Quiet, never: k.Never}
-	for _, d := range f.all {
-		if s, ok := k.Suspect[hex.EncodeToString(d.ID[:])]; ok {
-			if t.suspect == nil {
-				t.suspect = map[*Device]suspicion{}
+// weigh takes in who was where, and which shards struck.
+func (t *Trace) weigh(shards []Shard) {
+	for _, s := range shards {
+		if !(s.Company < 1) { // it may strike in every round: nothing follows
+			continue
+		}
+		p := max(s.Company, 1e-9)
+		in := map[*Device]bool{}
+		for _, d := range s.Sum {
+			in[d] = true
+		}
+		for _, d := range s.Dealt {
+			w := t.weight[d]
+			for i, share := range strikers {
+				q := p + share*(1-p)
+				if in[d] {
+					w[i] += math.Log(q / p)
+				} else {
+					w[i] += math.Log((1 - q) / (1 - p))
+				}
 			}
-			t.suspect[d] = s
+			t.weight[d] = w
 		}
 	}
-	return nil
+}
+
+// mean is the logarithm of the mean of the likelihood ratios.
+func (w weight) mean() float64 {
+	most, sum := slices.Max(w[:]), 0.0
+	for _, x := range w {
+		sum += math.Exp(x - most)
+	}
+	return most + math.Log(sum/float64(len(w)))
+}
+
+// suspects are the devices in the alarms that are kept, in the order of their numbers.
+func (t *Trace) suspects() []*Device {
+	in := map[*Device]bool{}
+	for _, sum := range t.alarms {
+		for _, d := range sum {
+			in[d] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(in), func(a, b *Device) int { return int(a.N - b.N) })
+}
+
+// covered reports whether so many other devices could have made all alarms that d was in. If
+// the largest numbers of these alarms that others were in do not add up to all of them, they
+// could not.
+func (t *Trace) covered(d *Device, hostile int) bool {
+	alarms, beside := 0, map[*Device]int{}
+	for _, sum := range t.alarms {
+		if slices.Contains(sum, d) {
+			alarms++
+			for _, other := range sum {
+				if other != d {
+					beside[other]++
+				}
+			}
+		}
+	}
+	counts := slices.SortedFunc(maps.Values(beside), func(a, b int) int { return b - a })
+	sum := 0
+	for _, n := range counts[:min(hostile, len(counts))] {
+		sum += n
+	}
+	return sum >= alarms
+}
+
+// Forgive forgets what is held against a device that the operator pardons.
+func (t *Trace) Forgive(d *Device) {
+	delete(t.weight, d)
+	t.alarms = slices.DeleteFunc(t.alarms, func(sum []*Device) bool { return slices.Contains(sum, d) })
+}
+
+// Company is a device and the alarms that it was in.
+type Company struct {
+	Device *Device
+	Alarms int
+}
+
+// Foremost returns the devices that were in the most of the alarms that are kept, at most so
+// many of them, and how many alarms there are. It convicts nobody: hostile devices that know
+// who is in their shard can bring an honest one to its top.
+func (t *Trace) Foremost(most int) (all []Company, alarms int) {
+	for _, d := range t.suspects() {
+		n := 0
+		for _, sum := range t.alarms {
+			if slices.Contains(sum, d) {
+				n++
+			}
+		}
+		all = append(all, Company{d, n})
+	}
+	slices.SortStableFunc(all, func(a, b Company) int { return b.Alarms - a.Alarms })
+	return all[:min(most, len(all))], len(t.alarms)
 }

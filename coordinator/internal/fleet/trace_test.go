@@ -1,175 +1,278 @@
 package fleet
 
 import (
+	"cmp"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/starling-fl/starling/coordinator/round"
 )
 
-// trial lets n devices, of which one bombs its shard's sum in every round that it is in,
-// play rounds until somebody is convicted. draw says who is in the alarmed shard and in
-// the others, of those who are drawn.
-func trial(t *testing.T, n, most int, draw func(round int) (in, others []int, rest int)) (rounds, guilty int) {
+// drill is a fleet whose rounds a coalition of its first devices bends: strikes says whether
+// shards are made to alarm, of those that hold one of them.
+type drill struct {
+	devices   int
+	coalition int // that is there; the tracer is told declared
+	declared  int
+	shard     int // devices of a shard
+	drawn     int // devices of a round, all where 0; then they are one shard
+	strikes   func(r *rand.Rand, round int, in []int) bool
+}
+
+// play plays rounds, and returns in which each convicted device was convicted, and the alarms.
+func (d drill) play(t *testing.T, seed uint64, rounds int) (convicted map[int]int, alarms int) {
 	t.Helper()
-	devices := make([]*Device, n)
-	for i := range devices {
-		devices[i] = &Device{}
+	all := make([]*Device, d.devices)
+	for i := range all {
+		all[i] = &Device{N: round.Device(i), ID: [32]byte{byte(i), byte(i >> 8)}}
 	}
-	pick := func(of []int) (ds []*Device) {
-		for _, i := range of {
-			ds = append(ds, devices[i])
-		}
-		return ds
-	}
+	convicted = map[int]int{}
+	rnd := rand.New(rand.NewPCG(seed, 1))
 	var b Trace
-	for round := range most {
-		in, others, rest := draw(round)
-		if len(in) == 0 {
-			b.Passed()
-			continue
-		}
-		b.Alarm(pick(in), pick(others), rest)
-		for _, d := range b.Found(n) {
-			for i := range devices {
-				if devices[i] == d {
-					return round + 1, i
-				}
+	for at := range rounds {
+		var there []int
+		for _, i := range rnd.Perm(d.devices) {
+			if !all[i].Excluded {
+				there = append(there, i)
 			}
 		}
+		n := len(there)
+		if d.drawn > 0 {
+			there = there[:d.drawn]
+		}
+		var shards []Shard
+		for in := range slices.Chunk(there, cmp.Or(d.drawn, d.shard)) {
+			s := Shard{Company: company(n, len(in), d.declared)}
+			for _, i := range in {
+				s.Dealt = append(s.Dealt, all[i])
+			}
+			if slices.ContainsFunc(in, func(i int) bool { return i < d.coalition }) && d.strikes(rnd, at, in) {
+				s.Sum = s.Dealt
+				alarms++
+			}
+			shards = append(shards, s)
+		}
+		for _, g := range b.Take(shards, d.declared, n) {
+			g.Excluded = true
+			convicted[int(g.N)] = at + 1
+		}
 	}
-	return most, -1
+	return convicted, alarms
 }
 
-// A round in which all shards alarm says nothing: a trace goes on as if it had not been.
-func TestAllShardsAlarming(t *testing.T) {
-	shards := func(r *rand.Rand) (in, others []int, rest int) {
-		in = []int{0} // with seven of 63
-		for i, p := range r.Perm(63) {
-			if i < 7 {
-				in = append(in, p+1)
-			} else {
-				others = append(others, p+1)
-			}
-		}
-		return in, others, 0
+// company is the probability that one of k hostile devices is in an honest one's shard of size,
+// of n devices.
+func company(n, size, k int) float64 {
+	none := 1.0
+	for i := range k {
+		none *= max(0, float64(n-size-i)) / float64(n-1-i)
 	}
-	everybody := make([]int, 64)
-	for i := range everybody {
-		everybody[i] = i
-	}
-	for seed := range uint64(50) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		plain, guilty := trial(t, 64, 100, func(int) ([]int, []int, int) { return shards(r) })
-		if guilty != 0 {
-			t.Fatalf("seed %d: %d is convicted after %d rounds", seed, guilty, plain)
-		}
-		r = rand.New(rand.NewPCG(seed, 1))
-		mixed, guilty := trial(t, 64, 100, func(round int) ([]int, []int, int) {
-			if round%2 == 1 {
-				return everybody, nil, 0
-			}
-			return shards(r)
-		})
-		if guilty != 0 || mixed != 2*plain-1 {
-			t.Errorf("seed %d: with every second round all alarming %d is convicted after %d rounds, without after %d", seed, guilty, mixed, plain)
-		}
-	}
+	return 1 - none
 }
 
-// Where coins make one shard a round, who is in one alarmed cohort after another is
-// found; by cohorts alone no innocent one is.
-func TestABomberOfSampledCohorts(t *testing.T) {
-	found, wrong := 0, 0
-	for seed := range uint64(60) {
-		r := rand.New(rand.NewPCG(seed, 3))
-		_, guilty := trial(t, 300, 60, func(int) ([]int, []int, int) {
-			var drawn []int
-			bombed := false
-			for i := range 300 {
-				if r.Float64() < 0.2 {
-					drawn = append(drawn, i)
-					bombed = bombed || i == 0
-				}
-			}
-			if !bombed {
-				return nil, nil, 0
-			}
-			return drawn, nil, 300 - len(drawn)
-		})
-		switch {
-		case guilty == 0:
-			found++
-		case guilty > 0:
-			wrong++
+func honest(d drill, convicted map[int]int) (n int) {
+	for i := range convicted {
+		if i >= d.coalition {
+			n++
 		}
 	}
-	if found < 55 || wrong > 2 { // P[Binomial(60, 0.005) > 2] = 0.003
-		t.Errorf("the bomber of 60 fleets was found in %d, somebody else in %d", found, wrong)
-	}
+	return n
 }
 
-// TestHostileBombsTogether: several bombers that take turns are found, and of a
-// thousand fleets hardly one loses an innocent device.
-func TestHostileBombsTogether(t *testing.T) {
-	const n, size = 64, 8
-	var framed, missed int
-	for trial := range 200 {
-		devices := make([]*Device, n)
-		for i := range devices {
-			devices[i] = &Device{}
-		}
-		bad := 1 + trial%3
-		var b Trace
-		out := map[*Device]bool{}
-		for round := range 300 {
-			order := shuffled(devices, int64(trial*1000+round))
-			var alarmed, others []*Device
-			for at := 0; at < n; at += size {
-				var in []*Device
-				bomb := false
-				for _, d := range order[at : at+size] {
-					if out[d] {
-						continue
-					}
-					in = append(in, d)
-					bomb = bomb || slices.Index(devices, d) < bad && round%bad == slices.Index(devices, d)
-				}
-				if bomb {
-					alarmed = append(alarmed, in...)
-				} else {
-					others = append(others, in...)
-				}
-			}
-			if len(alarmed) > 0 {
-				b.Alarm(alarmed, others, 0)
-			}
-			for _, d := range b.Found(n) {
-				out[d] = true
-				if slices.Index(devices, d) >= bad {
-					framed++
-				}
-			}
-		}
-		for i := range bad {
-			if !out[devices[i]] {
-				missed++
-			}
-		}
+// fleets are those that issue reports named, and the smallest that a job makes by default.
+var fleets = []drill{
+	{devices: 64, coalition: 2, declared: 4, shard: 10},
+	{devices: 64, coalition: 4, declared: 4, shard: 10},
+	{devices: 1000, coalition: 50, declared: 50, shard: 12},
+	{devices: 24, coalition: 2, declared: 2, shard: 12},
+	{devices: 600, coalition: 30, declared: 30, drawn: 60},
+}
+
+// Hostile devices strike only where a victim is in their shard, and with any cunning in which
+// of these rounds: the victim is in every alarm, and nobody honest is convicted.
+func TestHostileCoalitionFramesNobody(t *testing.T) {
+	const victim = 20
+	with := func(in []int) bool { return slices.Contains(in, victim) }
+	cunning := map[string]func(r *rand.Rand, round int, in []int) bool{
+		"always":    func(_ *rand.Rand, _ int, in []int) bool { return with(in) },
+		"at times":  func(r *rand.Rand, _ int, in []int) bool { return with(in) && r.Float64() < 0.5 },
+		"two":       func(_ *rand.Rand, _ int, in []int) bool { return with(in) || slices.Contains(in, victim+1) },
+		"in turn":   func(_ *rand.Rand, at int, in []int) bool { return with(in) && slices.Min(in) == at%4 },
+		"and alone": func(r *rand.Rand, _ int, in []int) bool { return with(in) || r.Float64() < 0.05 },
+		"in spells": func(_ *rand.Rand, at int, in []int) bool { return with(in) && at%100 < 20 },
 	}
-	if framed > 6 || missed > 4 { // 400 bombers to convict, at 0.005 each
-		t.Errorf("of 200 fleets: %d innocent devices excluded, %d bombers missed", framed, missed)
+	for _, d := range fleets {
+		for name, strikes := range cunning {
+			d.strikes = strikes
+			alarms, rounds, trials := 0, 150, uint64(6)
+			if d.devices > 500 {
+				trials = 1
+			}
+			for seed := range trials {
+				convicted, n := d.play(t, seed, rounds)
+				if alarms += n; honest(d, convicted) > 0 {
+					t.Errorf("%d devices, %d hostile, strike %s: convicted %v", d.devices, d.coalition, name, convicted)
+				}
+			}
+			if alarms == 0 {
+				t.Errorf("%d devices, strike %s: no alarm, the attack is none", d.devices, name)
+			}
+		}
 	}
 }
 
-func shuffled(d []*Device, seed int64) []*Device {
-	out := slices.Clone(d)
-	x := uint64(seed)*0x9e3779b97f4a7c15 + 1
-	for i := len(out) - 1; i > 0; i-- {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-		j := int(x % uint64(i+1))
-		out[i], out[j] = out[j], out[i]
+// A striker that strikes wherever it is is convicted within rounds, together with all others
+// of its kind, and nobody else.
+func TestStrikersAreFound(t *testing.T) {
+	for _, c := range []struct {
+		drill
+		within int // rounds
+	}{
+		{drill{devices: 64, coalition: 1, declared: 4, shard: 10}, 25},
+		{drill{devices: 64, coalition: 4, declared: 4, shard: 10}, 40},
+		{drill{devices: 1000, coalition: 50, declared: 50, shard: 12}, 25},
+		{drill{devices: 24, coalition: 1, declared: 2, shard: 12}, 45},
+		{drill{devices: 16, coalition: 1, declared: 1, shard: 8}, 16},
+	} {
+		c.strikes = func(*rand.Rand, int, []int) bool { return true }
+		last := 0
+		for seed := range uint64(10) {
+			convicted, _ := c.play(t, seed, c.within)
+			for _, at := range convicted {
+				last = max(last, at)
+			}
+			if wrong := honest(c.drill, convicted); wrong > 0 || len(convicted) != c.coalition {
+				t.Errorf("%d devices, seed %d: of %d strikers %v are convicted, %d of them wrongly",
+					c.devices, seed, c.coalition, convicted, wrong)
+			}
+		}
+		t.Logf("%d strikers of %d devices in shards of %d: the last is convicted in round %d of %d", c.coalition, c.devices, c.shard, last, c.within)
 	}
-	return out
+}
+
+// A striker that strikes less often than the declared share could in any device's company is
+// convicted by cover: no others were in all of its alarms.
+func TestRareStrikersAreFound(t *testing.T) {
+	d := drill{devices: 64, coalition: 1, declared: 4, shard: 10}
+	d.strikes = func(r *rand.Rand, _ int, _ []int) bool { return r.Float64() < 0.25 }
+	found := 0
+	for seed := range uint64(10) {
+		convicted, _ := d.play(t, seed, 400)
+		if honest(d, convicted) > 0 {
+			t.Errorf("seed %d: %v", seed, convicted)
+		}
+		found += len(convicted)
+	}
+	if found < 9 {
+		t.Errorf("of 10 strikers that strike in a quarter of their rounds %d are found", found)
+	}
+}
+
+// The weight of an innocent device passes its limit with the stated probability at most,
+// although hostile devices strike in its company whenever they can.
+func TestWeightOfTheInnocent(t *testing.T) {
+	const rounds, trials = 200, 4000
+	for _, p := range []float64{0.05, 0.3, 0.9} {
+		past := 0
+		rnd := rand.New(rand.NewPCG(7, math.Float64bits(p)))
+		for range trials {
+			b := Trace{on: true, begun: 1, weight: map[*Device]weight{}}
+			d := &Device{}
+			for range rounds {
+				s := Shard{Dealt: []*Device{d}, Company: p}
+				if rnd.Float64() < p {
+					s.Sum = s.Dealt
+				}
+				if b.weigh([]Shard{s}); b.weight[d].mean() > math.Log(20) {
+					past++
+					break
+				}
+			}
+		}
+		if limit := trials/20.0 + 4*math.Sqrt(trials/20.0); float64(past) > limit {
+			t.Errorf("company %v: %d of %d pass a limit of 1/20", p, past, trials)
+		}
+	}
+}
+
+// A device that is pardoned begins anew: the alarms of the time before convict it no more.
+func TestPardonForgives(t *testing.T) {
+	all := []*Device{{N: 0}, {N: 1}, {N: 2}, {N: 3}}
+	var tr Trace
+	strike := func(with int) []*Device {
+		in := []*Device{all[0], all[with]}
+		return tr.Take([]Shard{{Dealt: in, Sum: in, Company: 0.3}}, 1, 4)
+	}
+	strike(1)
+	if guilty := strike(2); len(guilty) != 1 || guilty[0] != all[0] {
+		t.Fatalf("convicted %v", guilty)
+	}
+	tr.Forgive(all[0])
+	if guilty := strike(3); len(guilty) > 0 {
+		t.Errorf("a pardoned device is convicted by %d alarms", len(tr.alarms))
+	}
+}
+
+// A trace ends after quiet rounds, and each asks for more than the one before.
+func TestTracesEnd(t *testing.T) {
+	a, b := &Device{N: 0}, &Device{N: 1}
+	loud := []Shard{{Dealt: []*Device{a, b}, Sum: []*Device{a, b}, Company: 0.5}}
+	quiet := []Shard{{Dealt: []*Device{a, b}, Company: 0.5}}
+	var tr Trace
+	for begun := 1; begun <= 3; begun++ {
+		tr.Take(loud, 2, 10)
+		for range traceRounds {
+			if tr.Take(quiet, 2, 10); !tr.Tracing() {
+				t.Fatal("a trace ends early")
+			}
+		}
+		if tr.Take(quiet, 2, 10); tr.Tracing() || tr.begun != begun || len(tr.alarms) > 0 {
+			t.Errorf("after %d quiet rounds %+v", traceRounds+1, tr)
+		}
+	}
+}
+
+// What is kept of alarms is bounded, and a restart forgets nothing of it.
+func TestTraceIsKept(t *testing.T) {
+	f := New()
+	var all []*Device
+	for i := range 600 {
+		all = append(all, f.Add([32]byte{byte(i), byte(i >> 8), 1}))
+	}
+	var tr Trace
+	for i := range 20 {
+		in := all[i : i+500]
+		tr.Take([]Shard{{Dealt: in, Sum: in, Company: 0.5}}, 30, 600)
+	}
+	if places := 500 * len(tr.alarms); places > maxPlaces || places < maxPlaces-500 {
+		t.Errorf("%d places of alarms are kept", places)
+	}
+	text, err := tr.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again Trace
+	if err := again.Resume(text, f); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := again.Text(); err != nil || after != text {
+		t.Errorf("the trace is another after a restart, %v", err)
+	}
+	// Devices that were forgotten keep their places.
+	fewer := New()
+	for _, d := range all[:50] {
+		fewer.Add(d.ID)
+	}
+	if err := again.Resume(text, fewer); err != nil || len(again.alarms[0]) != 500 {
+		t.Errorf("of forgotten devices %d places are left, %v", len(again.alarms[0]), err)
+	}
+	if foremost, alarms := again.Foremost(3); len(foremost) != 3 || foremost[0].Alarms != alarms {
+		t.Errorf("foremost %+v of %d", foremost, alarms)
+	}
+	// One that an earlier version wrote says nothing.
+	if err := again.Resume(`{"Quiet":3,"Never":{"Rounds":1},"Suspect":{"00":{"Rounds":2}}}`, f); err != nil || again.Tracing() {
+		t.Errorf("%+v, %v", again, err)
+	}
 }
