@@ -30,6 +30,9 @@ func (c *Coordinator) Secret(name string) ([]byte, error) {
 // Owns reports whether the coordinator certainly still holds its job's lease.
 func (c *Coordinator) Owns() bool { return c.store.Holds() }
 
+// StandsBy reports whether another coordinator waits for the lease and could serve.
+func (c *Coordinator) StandsBy() bool { return c.store.StandsBy() }
+
 // NewSecret draws 32 random bytes.
 func NewSecret() ([]byte, error) { return sessionToken(), nil }
 

@@ -102,6 +102,9 @@ func (h *Host) Secret(name string) ([]byte, error) {
 // Owns reports whether the host certainly still holds the fleet's lease.
 func (h *Host) Owns() bool { return h.store.Holds() }
 
+// StandsBy reports whether another coordinator waits for the lease and could serve.
+func (h *Host) StandsBy() bool { return h.store.StandsBy() }
+
 // Reached stores how devices reach the server, for invitations.
 func (h *Host) Reached(token string) error { return h.store.Reached(token) }
 

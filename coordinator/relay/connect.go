@@ -13,6 +13,9 @@ import (
 	"github.com/starling-fl/starling/coordinator/natsaccess"
 )
 
+// ErrUnreachable is a NATS server that does not answer, or does not let this part in.
+var ErrUnreachable = errors.New("relay: cannot reach NATS")
+
 // Access is how a part of a deployment reaches NATS, and shows who it is.
 type Access struct {
 	URL string // may hold a name and a password
@@ -53,7 +56,7 @@ func Connect(a Access, name string, log *slog.Logger) (*nats.Conn, error) {
 		err = errors.New("its address is no URL; in a password, all but letters and digits is written as in %2F")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("relay: cannot reach NATS: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	if most := nc.MaxPayload(); most < leastPayload {
 		nc.Close()

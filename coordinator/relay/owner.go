@@ -18,6 +18,8 @@ const (
 	mostGateways = 64
 	// mostWaiting is how many connections wait for who accepts.
 	mostWaiting = 256
+	// alone is how long an owner may hear no gateway before it says so: each says something every pulse.
+	alone = 2*pulse + time.Second
 )
 
 // Listener is where an owner hears devices that gateways pass on.
@@ -34,12 +36,13 @@ type Listener struct {
 
 	mu    sync.Mutex
 	links map[string]*link // guarded by mu: by gateway; nil after Close
+	heard time.Time        // guarded by mu: when a gateway was heard last; at first when it began to listen
 }
 
 // Listen says to all gateways that devices' connections are to come here, for as long as owns
 // says so: who is not sure to hold the jobs' lease must not draw devices away from who does.
 func Listen(nc *nats.Conn, owns func() bool, log *slog.Logger) (*Listener, error) {
-	l := &Listener{nc: nc, id: nuid.Next(), log: log, conns: make(chan net.Conn, mostWaiting), closed: make(chan struct{}), links: map[string]*link{}}
+	l := &Listener{nc: nc, id: nuid.Next(), log: log, conns: make(chan net.Conn, mostWaiting), closed: make(chan struct{}), links: map[string]*link{}, heard: time.Now()}
 	var err error
 	if l.opens, err = nc.Subscribe(openPrefix+"*."+l.id, l.asked); err != nil {
 		return nil, fmt.Errorf("relay: %w", err)
@@ -53,6 +56,7 @@ func (l *Listener) announce(owns func() bool) {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
 	for {
+		l.note(time.Now())
 		if owns() {
 			_ = l.nc.Publish(ownerSubject, []byte("+"+l.id)) // said again
 		}
@@ -64,6 +68,31 @@ func (l *Listener) announce(owns func() bool) {
 			return
 		}
 	}
+}
+
+// note notes whether a gateway is heard.
+func (l *Listener) note(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, k := range l.links {
+		if at := time.Unix(0, k.heard.Load()); at.After(l.heard) && !at.After(now) {
+			l.heard = at
+		}
+	}
+}
+
+// Check returns an error once no gateway has been heard for 11 seconds: no device can be served then.
+func (l *Listener) Check(now time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	silent := now.Sub(l.heard)
+	if silent < alone {
+		return nil
+	}
+	if !l.nc.IsConnected() {
+		return fmt.Errorf("NATS has not been reached for %v: no device can come", silent.Round(time.Second))
+	}
+	return fmt.Errorf("no gateway has been heard for %v: no device can come", silent.Round(time.Second))
 }
 
 // asked makes a link for a gateway, in place of the one that it had.

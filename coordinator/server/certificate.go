@@ -20,7 +20,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/acme"
@@ -33,8 +35,35 @@ import (
 type Certificate struct {
 	get    func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	protos []string
+	leaf   func() *x509.Certificate // shown now; nil before an authority has issued one
 	pin    []byte
 	name   string // by which an authority knows the listener; "": its address
+}
+
+// soon is how long before a certificate's end its operator is told.
+const soon = 14 * 24 * time.Hour
+
+// Ends returns when the certificate that is shown now ends; zero before an authority has issued one.
+func (c *Certificate) Ends() time.Time {
+	if leaf := c.leaf(); leaf != nil {
+		return leaf.NotAfter
+	}
+	return time.Time{}
+}
+
+// Check returns an error outside the certificate's dates: devices that check it refuse the listener.
+// A pinned one has no such dates: devices know it by its pin.
+func (c *Certificate) Check(now time.Time) error {
+	leaf := c.leaf()
+	switch {
+	case c.pin != nil || leaf == nil:
+		return nil
+	case now.After(leaf.NotAfter):
+		return fmt.Errorf("it has ended, %s: renew it", leaf.NotAfter.UTC().Format(time.DateTime))
+	case now.Before(leaf.NotBefore):
+		return fmt.Errorf("it begins only at %s: look at this machine's clock", leaf.NotBefore.UTC().Format(time.DateTime))
+	}
+	return nil
 }
 
 // TLS returns the configuration of a listener with the certificate.
@@ -54,7 +83,8 @@ func Pinned(dir string) (*Certificate, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(cert.Certificate[0])
-	return &Certificate{pin: sum[:], get: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &cert, nil }}, nil
+	return &Certificate{pin: sum[:], leaf: func() *x509.Certificate { return cert.Leaf },
+		get: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &cert, nil }}, nil
 }
 
 // rereadEvery is how often files are looked at: a renewed certificate is shown after that
@@ -69,7 +99,8 @@ func FromFiles(chain, key string, log *slog.Logger) (*Certificate, error) {
 	if err := f.read(); err != nil {
 		return nil, err
 	}
-	return &Certificate{get: f.get}, nil
+	f.warn(f.looked)
+	return &Certificate{get: f.get, leaf: f.leaf}, nil
 }
 
 // fileCertificate is a certificate that is read again.
@@ -81,7 +112,17 @@ type fileCertificate struct {
 	looked  time.Time
 	changed [2]time.Time
 	failed  string // what was logged last
+	warned  string // likewise, of its dates
 	cert    *tls.Certificate
+}
+
+// leaf is the certificate that is shown, read again where that is due.
+func (f *fileCertificate) leaf() *x509.Certificate {
+	cert, err := f.get(nil)
+	if err != nil {
+		return nil
+	}
+	return cert.Leaf
 }
 
 func (f *fileCertificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -97,7 +138,23 @@ func (f *fileCertificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		f.failed = text
 		f.log.Error("the certificate cannot be read again; the one of before is shown", "error", err)
 	}
+	f.warn(f.looked)
 	return f.cert, nil
+}
+
+// warn logs once that the certificate ends soon, and once that it has ended, whether or not the files changed.
+func (f *fileCertificate) warn(now time.Time) {
+	text, left := "", f.cert.Leaf.NotAfter.Sub(now)
+	switch {
+	case left <= 0:
+		text = "the certificate has ended: devices refuse it"
+	case left < soon:
+		text = "the certificate ends soon"
+	}
+	if text != "" && text != f.warned {
+		f.log.Warn(text, "until", f.cert.Leaf.NotAfter)
+	}
+	f.warned = text
 }
 
 // read takes the files in where they have changed since.
@@ -121,9 +178,6 @@ func (f *fileCertificate) read() error {
 	if f.cert != nil {
 		f.log.Info("a renewed certificate is shown", "until", cert.Leaf.NotAfter)
 	}
-	if left := time.Until(cert.Leaf.NotAfter); left < 7*24*time.Hour {
-		f.log.Warn("the certificate ends soon", "until", cert.Leaf.NotAfter)
-	}
 	f.cert, f.changed = &cert, changed
 	return nil
 }
@@ -140,7 +194,15 @@ func FromACME(dir, host, directory string, roots *x509.CertPool) *Certificate {
 		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
 		m.Client.HTTPClient = &http.Client{Transport: transport}
 	}
-	return &Certificate{get: m.GetCertificate, protos: []string{acme.ALPNProto}, name: host}
+	var shown atomic.Pointer[x509.Certificate]
+	get := func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		cert, err := m.GetCertificate(hello)
+		if err == nil && cert.Leaf != nil && !slices.Contains(hello.SupportedProtos, acme.ALPNProto) { // that one is a challenge's
+			shown.Store(cert.Leaf)
+		}
+		return cert, err
+	}
+	return &Certificate{get: get, leaf: shown.Load, protos: []string{acme.ALPNProto}, name: host}
 }
 
 // pinnedIn loads the self-signed certificate of dir, or makes it.

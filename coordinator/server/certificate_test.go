@@ -20,6 +20,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
@@ -45,10 +48,15 @@ func newAuthority(t *testing.T) *authority {
 // issue writes a certificate for localhost with the serial number into the two files.
 func (a *authority) issue(t *testing.T, serial int64, chain, keyFile string) {
 	t.Helper()
+	a.issueUntil(t, serial, chain, keyFile, time.Now().Add(time.Hour))
+}
+
+func (a *authority) issueUntil(t *testing.T, serial int64, chain, keyFile string, until time.Time) {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	ok(t, err)
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(serial), DNSNames: []string{"localhost"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}, a.cert, key.Public(), a.key)
+		NotBefore: time.Now().Add(-60 * 24 * time.Hour), NotAfter: until}, a.cert, key.Public(), a.key)
 	ok(t, err)
 	raw, err := x509.MarshalPKCS8PrivateKey(key)
 	ok(t, err)
@@ -72,7 +80,7 @@ func TestRenewedCertificate(t *testing.T) {
 	a.issue(t, 7, chain, key)
 	f := &fileCertificate{chain: chain, key: key, log: slog.New(slog.NewTextHandler(&log, nil))}
 	ok(t, f.read())
-	e, err := Listen("127.0.0.1:0", &Certificate{get: f.get, name: "localhost"})
+	e, err := Listen("127.0.0.1:0", &Certificate{get: f.get, leaf: f.leaf, name: "localhost"})
 	ok(t, err)
 	if e.Pin != nil || !strings.HasPrefix(e.URL, "https://localhost:") {
 		t.Errorf("pin %x, %s", e.Pin, e.URL)
@@ -122,5 +130,62 @@ func TestRenewedCertificate(t *testing.T) {
 	defer f.mu.Unlock()
 	if n := strings.Count(log.String(), "cannot be read again"); n != 1 {
 		t.Errorf("said %d times:\n%s", n, log.String())
+	}
+}
+
+// TestCertificateEnds: an operator is told of a certificate that ends within two weeks, and of one that has ended, once
+// each and whether or not its files change; one that has ended is no state to be ready in, and when it ends is a figure.
+func TestCertificateEnds(t *testing.T) {
+	dir := t.TempDir()
+	chain, key := filepath.Join(dir, "chain.pem"), filepath.Join(dir, "key.pem")
+	a := newAuthority(t)
+	for _, c := range []struct {
+		left time.Duration
+		log  string
+		ok   bool
+	}{{60 * 24 * time.Hour, "", true}, {13 * 24 * time.Hour, "ends soon", true}, {-30 * 24 * time.Hour, "has ended", false}} {
+		var log bytes.Buffer
+		until := time.Now().Add(c.left)
+		a.issueUntil(t, 1, chain, key, until)
+		cert, err := FromFiles(chain, key, slog.New(slog.NewTextHandler(&log, nil)))
+		ok(t, err)
+		e, err := Listen("127.0.0.1:0", cert)
+		ok(t, err)
+		t.Cleanup(func() { e.Listener.Close() })
+		var l listening
+		end := l.serve("devices", e)
+		checks := l.checks(time.Now())
+		if len(checks) != 1 || checks[0].Name != "certificate" || checks[0].OK != c.ok || ready(checks) != c.ok {
+			t.Errorf("%v left: %+v", c.left, checks)
+		}
+		if n := strings.Count(log.String(), "level=WARN"); n != min(1, len(c.log)) || !strings.Contains(log.String(), c.log) {
+			t.Errorf("%v left: logged %q", c.left, &log)
+		}
+		r := prometheus.NewRegistry()
+		all := func() []coordinator.Check { return l.checks(time.Now()) }
+		ok(t, r.Register(figures{&l, func() bool { return ready(all()) }, all}))
+		found, err := r.Gather()
+		ok(t, err)
+		got := map[string]float64{}
+		for _, f := range found {
+			got[f.GetName()] = f.GetMetric()[0].GetGauge().GetValue()
+		}
+		if want := float64(until.Unix()); got["starling_certificate_not_after_timestamp_seconds"] != want || got["starling_ready"] != map[bool]float64{true: 1}[c.ok] {
+			t.Errorf("%v left: figures %v, want the end %v", c.left, got, want)
+		}
+		if end(); len(l.checks(time.Now())) != 0 {
+			t.Error("what is served no more is checked")
+		}
+	}
+	// It ends while its files stay as they are.
+	var log bytes.Buffer
+	a.issueUntil(t, 2, chain, key, time.Now().Add(20*24*time.Hour))
+	f := &fileCertificate{chain: chain, key: key, log: slog.New(slog.NewTextHandler(&log, nil))}
+	ok(t, f.read())
+	for _, later := range []time.Duration{0, 7, 8, 21, 22} {
+		f.warn(time.Now().Add(later * 24 * time.Hour))
+	}
+	if text := log.String(); strings.Count(text, "ends soon") != 1 || strings.Count(text, "has ended") != 1 {
+		t.Errorf("logged %q", text)
 	}
 }

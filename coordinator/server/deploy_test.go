@@ -100,7 +100,9 @@ func TestAlertsAskForWhatThereIs(t *testing.T) {
 	ok(t, err)
 	s, err := New(c, Config{})
 	ok(t, err)
-	e, err := Listen("127.0.0.1:0", nil)
+	cert, err := Pinned(t.TempDir())
+	ok(t, err)
+	e, err := Listen("127.0.0.1:0", cert)
 	ok(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
@@ -110,7 +112,7 @@ func TestAlertsAskForWhatThereIs(t *testing.T) {
 		<-served
 		ok(t, c.Close())
 	}()
-	play(t, c, s.Token(e.URL, nil), 3)
+	play(t, c, s.Token(e.URL, e.Pin), 3)
 	g, err := gateway.NewGateway(nil, "one", nil)
 	ok(t, err)
 	text := ask(s.AdminHandler(), "GET", "/metrics", "Authorization", "Bearer "+s.AdminToken()).Body.String() +
@@ -123,7 +125,7 @@ func TestAlertsAskForWhatThereIs(t *testing.T) {
 		}
 	}
 	figures := regexp.MustCompile(`starling_[a-z_]+`)
-	chosen := regexp.MustCompile(`(starling_[a-z_]+)\{[^}]*?(guarantee|outcome|turn|state)=\\?"([a-z]+)`)
+	chosen := regexp.MustCompile(`(starling_[a-z_]+)\{[^}]*?(guarantee|outcome|turn|state|listener|check)=\\?"([a-z]+)`)
 	asked := map[string]bool{}
 	for file, text := range watched(t) {
 		for _, name := range figures.FindAllString(text, -1) {

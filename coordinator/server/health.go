@@ -1,9 +1,11 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -24,7 +26,12 @@ func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request) {
 // serveReadiness answers whether rounds can be made, for who sends devices here. Why
 // not is the operator's: see serveChecks and the log.
 func (s *Server) serveReadiness(w http.ResponseWriter, r *http.Request) {
-	verdict(w, ready(s.c.Checks(r.Context())), "ready", "not ready")
+	verdict(w, ready(s.checks(r.Context())), "ready", "not ready")
+}
+
+// checks are the coordinator's and the listeners'.
+func (s *Server) checks(ctx context.Context) []coordinator.Check {
+	return append(slices.Clone(s.c.Checks(ctx)), s.listening.checks(time.Now())...)
 }
 
 func verdict(w http.ResponseWriter, ok bool, yes, no string) {
@@ -43,7 +50,7 @@ func ready(checks []coordinator.Check) bool {
 
 // serveChecks is what readiness consists of, one thing at a time.
 func (s *Server) serveChecks(w http.ResponseWriter, r *http.Request) {
-	checks := s.c.Checks(r.Context())
+	checks := s.checks(r.Context())
 	w.Header().Set("Content-Type", "application/json")
 	if !ready(checks) {
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -59,6 +66,8 @@ func (s *Server) metrics() http.Handler {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "starling", Name: "build_info", Help: "1, with the version that runs.",
 		ConstLabels: prometheus.Labels{"version": s.cfg.Version}})
 	build.Set(1)
+	all := func() []coordinator.Check { return s.checks(context.Background()) }
+	r.MustRegister(figures{&s.listening, func() bool { return ready(all()) }, all})
 	r.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return promhttp.HandlerFor(r, promhttp.HandlerOpts{Registry: r, MaxRequestsInFlight: 4, DisableCompression: true})
 }

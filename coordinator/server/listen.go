@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 )
 
 // ErrPlain is a plain listener on an address that others can reach.
@@ -17,12 +18,17 @@ type Endpoint struct {
 	Pin      []byte // SHA-256 of the certificate that the join token pins; nil without TLS, or where an authority vouches
 
 	counter *countingListener
+	cert    *Certificate
+	check   func(now time.Time) error // of a listener that can fail; nil: none can be made
 }
 
 // On makes an Endpoint of a listener, with the certificate or none.
 func On(ln net.Listener, cert *Certificate) *Endpoint {
 	counter := &countingListener{Listener: ln}
-	e := &Endpoint{Listener: counter, URL: "http://" + ln.Addr().String(), counter: counter}
+	e := &Endpoint{Listener: counter, URL: "http://" + ln.Addr().String(), counter: counter, cert: cert}
+	if able, ok := ln.(interface{ Check(now time.Time) error }); ok {
+		e.check = able.Check
+	}
 	if cert != nil {
 		shown := cert.TLS()
 		shown.NextProtos = append([]string{"http/1.1"}, cert.protos...) // WebSocket needs HTTP/1.1

@@ -24,12 +24,14 @@ func (s *Server) Serve(ctx context.Context, e *Endpoint) error {
 	if e.counter != nil {
 		e.counter.meter.Store(s.c.Meter())
 	}
+	defer s.listening.serve("devices", e)()
 	return serveOn(ctx, e, s.identified(s.reachable(s.Handler())), s.sockets, s.log, true)
 }
 
 // ServeAdmin serves the operator on an endpoint, as Serve does devices. Its few connections are
 // counted apart from devices', so that strangers who fill the cap do not keep the operator out.
 func (s *Server) ServeAdmin(ctx context.Context, e *Endpoint) error {
+	defer s.listening.serve("operators", e)()
 	return serveOn(ctx, e, s.identified(s.named(s.AdminHandler())), newSockets(sparedFiles/4, 0, 0), s.log, true)
 }
 

@@ -65,13 +65,14 @@ const MostSample = 4 << 20
 // Server serves one coordinator.
 type Server struct {
 	desk
-	c       *coordinator.Coordinator
-	cfg     Config
-	sockets *sockets // connections of all listeners for devices
-	terms   socket.Terms
-	about   func() ([]byte, error)
-	origins []string // other sites whose pages may be devices
-	gzipped sync.Map // [32]byte to []byte: blobs as browsers get them; nil: as they are
+	listening listening
+	c         *coordinator.Coordinator
+	cfg       Config
+	sockets   *sockets // connections of all listeners for devices
+	terms     socket.Terms
+	about     func() ([]byte, error)
+	origins   []string // other sites whose pages may be devices
+	gzipped   sync.Map // [32]byte to []byte: blobs as browsers get them; nil: as they are
 }
 
 // desk is what a server knows of a fleet and of its operators, whichever job they ask about.

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -42,8 +43,9 @@ type SiteConfig struct {
 // serves it below a path.
 type Site struct {
 	desk
-	cfg     SiteConfig
-	sockets *sockets
+	listening listening
+	cfg       SiteConfig
+	sockets   *sockets
 
 	mu   sync.RWMutex
 	jobs map[string]*mounted // guarded by mu
@@ -174,11 +176,13 @@ func (s *Site) all() map[string]*mounted {
 
 // Serve serves devices on the endpoint, as a Server does.
 func (s *Site) Serve(ctx context.Context, e *Endpoint) error {
+	defer s.listening.serve("devices", e)()
 	return serveOn(ctx, e, s.identified(s.fronted(s.named(s.Handler()))), s.sockets, s.log, false)
 }
 
 // ServeAdmin serves operators.
 func (s *Site) ServeAdmin(ctx context.Context, e *Endpoint) error {
+	defer s.listening.serve("operators", e)()
 	return serveOn(ctx, e, s.identified(s.named(s.AdminHandler())), newSockets(sparedFiles/4, 0, 0), s.log, false)
 }
 
@@ -218,12 +222,20 @@ func (s *Site) common(mux *http.ServeMux, of func(*mounted) http.Handler) {
 		verdict(w, ok, "ok", "an engine does not answer")
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		ok := false
-		for _, m := range s.all() {
-			ok = ok || ready(m.c.Checks(r.Context()))
-		}
-		verdict(w, ok, "ready", "no job is ready")
+		verdict(w, ready(s.checks(r.Context())), "ready", "no job is ready, or no device can come")
 	})
+}
+
+// checks are the conditions under which rounds can be made: one job that can make them, and the listeners'.
+func (s *Site) checks(ctx context.Context) []coordinator.Check {
+	any := coordinator.Check{Name: "jobs", Detail: "no job can make rounds: 'starling job list' says why"}
+	for _, m := range s.all() {
+		if ready(m.c.Checks(ctx)) {
+			any = coordinator.Check{Name: "jobs", OK: true, Detail: "one can make rounds"}
+			break
+		}
+	}
+	return append([]coordinator.Check{any}, s.listening.checks(time.Now())...)
 }
 
 // absent answers for a job that is not mounted: a device comes back to one that waits or
@@ -391,7 +403,8 @@ func (s *Site) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	build.Set(1)
 	errs = append(errs, registry.Register(build), registry.Register(fleetFigures{s.cfg.Host, func(err error) {
 		s.logOf(r).Error("the fleet's ledger cannot be accounted for", "error", err)
-	}}), registry.Register(collectors.NewGoCollector()),
+	}}), registry.Register(figures{&s.listening, func() bool { return ready(s.checks(r.Context())) },
+		func() []coordinator.Check { return s.everyCheck(r.Context()) }}), registry.Register(collectors.NewGoCollector()),
 		registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})))
 	if err := errors.Join(errs...); err != nil {
 		s.logOf(r).Error("the figures cannot be shown", "error", err)

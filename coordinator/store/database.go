@@ -128,8 +128,9 @@ func restarting(err error) bool {
 func away(err error) bool {
 	var said *pgconn.PgError
 	if errors.As(err, &said) {
-		// operator_intervention and connection_exception, idle_in_transaction_session_timeout
-		return strings.HasPrefix(said.Code, "57P") || strings.HasPrefix(said.Code, "08") || said.Code == "25P03"
+		// operator_intervention and connection_exception, idle_in_transaction_session_timeout, and
+		// read_only_sql_transaction: a server that another one is about to replace
+		return strings.HasPrefix(said.Code, "57P") || strings.HasPrefix(said.Code, "08") || said.Code == "25P03" || said.Code == "25006"
 	}
 	var link interface{ Timeout() bool } // of a socket
 	return errors.As(err, &link) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, driver.ErrBadConn) || pgconn.SafeToRetry(err)

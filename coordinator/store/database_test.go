@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -193,6 +194,53 @@ func TestLease(t *testing.T) {
 	if err != nil || len(l.Entries) != 2 || l.Entries[1].Event.Kind != dp.KindCharged {
 		t.Errorf("%+v, %v", l.Entries, err)
 	}
+}
+
+// TestStandsBy: the holder of a lease learns that another coordinator waits for it, as long as that one could serve.
+func TestStandsBy(t *testing.T) {
+	if server == nil {
+		return
+	}
+	dir := folder(t)
+	first := open(t, dir)
+	if first.StandsBy() {
+		t.Error("somebody stands by before anybody waits")
+	}
+	wait := func(fit bool) (end func()) {
+		ctx, stop := context.WithCancel(watchdog.Context(t))
+		asked, over := make(chan struct{}, 100), make(chan error, 1)
+		go func() {
+			over <- AwaitLease(ctx, dir, func() bool { asked <- struct{}{}; return fit }, func() {})
+		}()
+		<-asked
+		<-asked // the first answer has been acted on
+		return func() {
+			stop()
+			if err := <-over; !errors.Is(err, context.Canceled) {
+				t.Errorf("waiting ended by %v", err)
+			}
+		}
+	}
+	end := wait(false)
+	if first.StandsBy() {
+		t.Error("one that could not serve stands by")
+	}
+	end()
+	end = wait(true)
+	if !first.StandsBy() {
+		t.Error("nobody stands by")
+	}
+	end()
+	ok(t, setStandby(first, 2*LeaseTerm))
+	if first.StandsBy() {
+		t.Error("one that fell silent stands by")
+	}
+}
+
+// setStandby has another coordinator wait for the lease for the last time so long ago.
+func setStandby(s *Store, ago time.Duration) error {
+	_, err := s.db.Exec(`UPDATE meta SET value = (`+leaseNow+` - $1)::text WHERE key = 'standby'`, ago.Seconds())
+	return err
 }
 
 // TestLeaseOfAFleetsJobs: who does not hold the fleet opens none of its jobs, and writes in

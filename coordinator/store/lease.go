@@ -108,9 +108,10 @@ func (s *Store) giveBack() error {
 }
 
 // AwaitLease returns when nobody holds the lease of a folder's state; at once if the state is not
-// in a database. It calls waiting if it has to wait. Another process may still be faster: then Open
-// returns ErrLeased.
-func AwaitLease(ctx context.Context, dir string, waiting func()) error {
+// in a database. It calls waiting if it has to wait. While it waits it tells the lease's holder that
+// another coordinator stands by, as long as fit says that this one could serve (see StandsBy). Another
+// process may still be faster: then Open returns ErrLeased.
+func AwaitLease(ctx context.Context, dir string, fit func() bool, waiting func()) error {
 	p, err := placeOf(dir)
 	if err != nil || p.server == "" {
 		return err
@@ -127,12 +128,43 @@ func AwaitLease(ctx context.Context, dir string, waiting func()) error {
 			said = true
 			waiting()
 		}
+		if fit() {
+			of := p
+			if fleets {
+				of = p.below(FleetFolder)
+			}
+			if err := of.standBy(); err != nil {
+				return err
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:
 		}
 	}
+}
+
+// standBy notes that a coordinator waits for the lease. It needs no fence: the row says nothing else.
+func (p place) standBy() error {
+	db, err := p.open(writing)
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec(`INSERT INTO meta (key, value) VALUES ('standby', ` + leaseNow + `::text)
+		ON CONFLICT (key) DO UPDATE SET value = excluded.value`)
+	return ended(errors.Join(err, db.Close()))
+}
+
+// StandsBy reports whether another coordinator waited for this lease within the last LeaseTerm and could
+// serve. A folder's lock is no lease: then nobody can take over.
+func (s *Store) StandsBy() bool {
+	if !s.db.postgres {
+		return false
+	}
+	var is bool
+	err := s.db.QueryRow(`SELECT `+leaseNow+` - value::float8 < $1 FROM meta WHERE key = 'standby'`, LeaseTerm.Seconds()).Scan(&is)
+	return err == nil && is
 }
 
 // Serving reports whether a server is running that shares this folder's fleet among its jobs. The

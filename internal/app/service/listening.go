@@ -150,14 +150,22 @@ type served interface {
 	Serve(context.Context, *server.Endpoint) error
 	ServeAdmin(context.Context, *server.Endpoint) error
 	AdminAt(address string) error
+	Unfit(context.Context) string
 }
 
-// serve listens for devices, of whom owns says whether they come to this process, and for operators, tells
-// reached and shown where, and serves both while run runs.
-func (p *parts) serve(ctx context.Context, s served, log *slog.Logger, owns func() bool, reached, shown func(e *server.Endpoint, url string) error,
+// leased holds the lease of the state that is served.
+type leased interface {
+	Owns() bool     // whether nobody else can have taken it yet
+	StandsBy() bool // whether another coordinator waits for it and could serve
+}
+
+// serve listens for devices, which come to this process while it holds the lease, and for operators, tells
+// reached and shown where, and serves both while run runs. It returns errYielded where it cannot serve and
+// another coordinator can.
+func (p *parts) serve(ctx context.Context, s served, log *slog.Logger, of leased, reached, shown func(e *server.Endpoint, url string) error,
 	run func(context.Context) error,
 ) error {
-	devices, url, err := p.listenDevices(log, owns)
+	devices, url, err := p.listenDevices(log, of.Owns)
 	if err != nil {
 		return err
 	}
@@ -184,7 +192,13 @@ func (p *parts) serve(ctx context.Context, s served, log *slog.Logger, owns func
 	ended := make(chan error, 2)
 	go func() { ended <- s.Serve(serving, devices) }()
 	go func() { ended <- s.ServeAdmin(serving, operator) }()
-	err = run(ctx)
+	running, yield := context.WithCancelCause(ctx)
+	defer yield(nil)
+	go watch(running, s, of, log, yield)
+	err = run(running)
+	if errors.Is(context.Cause(running), errYielded) {
+		err = errYielded
+	}
 	stop()
 	return errors.Join(err, <-ended, <-ended)
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // runOne serves one job until it is done, and reports what it released.
-func (c *Config) runOne(ctx context.Context) (evaluation.Printer, error) {
+func (c *Config) runOne(ctx context.Context, begun *bool) (evaluation.Printer, error) {
 	start := time.Now()
 	j, err := job.Load(c.Job)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *Config) runOne(ctx context.Context) (evaluation.Printer, error) {
 	}
 	var of *coordinator.Coordinator
 	defer p.kept.End(ctx)
-	if err := p.whenMine(ctx, func() (err error) {
+	if err := p.whenMine(ctx, begun, func() (err error) {
 		p.kept.Release(ctx, &cfg, "")
 		of, err = coordinator.New(cfg)
 		return err
@@ -117,7 +117,7 @@ func (p *parts) serveOne(ctx context.Context, c *coordinator.Coordinator, s *ser
 		}
 		return err
 	}
-	return p.serve(ctx, s, c.Log(), c.Owns, func(e *server.Endpoint, url string) error {
+	return p.serve(ctx, s, c.Log(), c, func(e *server.Endpoint, url string) error {
 		if p.URL != "" || !loopback(e) {
 			if err := c.RequireSecret(); err != nil {
 				return err

@@ -123,10 +123,13 @@ func (c *Config) Run(ctx context.Context) (evaluation.Printer, error) {
 		return nil, usage.Errorf("%s is of a server with several jobs: start it without --job, and give it this job by starling job submit", c.Dir)
 	case !shared && c.Job == "" && c.Store == "":
 		return nil, usage.Errorf("no job was submitted to %s: give --job for one job alone, or begin a server of several: starling job submit --dir %s job.yaml", c.Dir, c.Dir)
-	case c.Job != "":
-		return c.runOne(ctx)
 	}
-	return nil, c.runSeveral(ctx)
+	return c.again(ctx, func(begun *bool) (evaluation.Printer, error) {
+		if c.Job != "" {
+			return c.runOne(ctx, begun)
+		}
+		return nil, c.runSeveral(ctx, begun)
+	})
 }
 
 // parts are what one job and several are served with.
@@ -173,14 +176,18 @@ func (p *parts) coordinator() coordinator.Config {
 	return cfg
 }
 
-// whenMine opens the state of Dir once no other coordinator holds it, in a database.
-func (p *parts) whenMine(ctx context.Context, open func() error) error {
+// whenMine opens the state of Dir once no other coordinator holds it, in a database. begun is set once the state
+// was reached. One that cannot reach its gateways' NATS waits and does not offer to take over.
+func (p *parts) whenMine(ctx context.Context, begun *bool, open func() error) error {
+	fit := func() bool { return p.nc == nil || p.nc.IsConnected() }
 	for {
-		err := store.AwaitLease(ctx, p.Dir, func() {
+		err := store.AwaitLease(ctx, p.Dir, fit, func() {
+			*begun = true
 			fmt.Fprintln(p.Stderr, "standing by: another coordinator holds the lease of this state")
 		})
 		if err == nil {
 			err = open()
+			*begun = *begun || err == nil
 		}
 		if !errors.Is(err, store.ErrLeased) { // else another one that stood by was faster
 			return err

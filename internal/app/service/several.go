@@ -15,7 +15,7 @@ import (
 )
 
 // runSeveral serves the jobs that were submitted to Dir.
-func (c *Config) runSeveral(ctx context.Context) error {
+func (c *Config) runSeveral(ctx context.Context, begun *bool) error {
 	p, err := c.open()
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (c *Config) runSeveral(ctx context.Context) error {
 		Unmount: func(name string) { site.Unmount(name) },
 	}
 	var host *jobs.Host
-	if err := p.whenMine(ctx, func() (err error) {
+	if err := p.whenMine(ctx, begun, func() (err error) {
 		host, err = jobs.Open(cfg)
 		return err
 	}); err != nil {
@@ -83,7 +83,7 @@ func (p *parts) serveSeveral(ctx context.Context, host *jobs.Host, site *server.
 			return fmt.Errorf("--fleet-epsilon %v, --fleet-delta %v: %w", p.Epsilon, p.Delta, err)
 		}
 	}
-	err := p.serve(ctx, site, site.Log(), host.Owns, func(e *server.Endpoint, url string) error {
+	err := p.serve(ctx, site, site.Log(), host, func(e *server.Endpoint, url string) error {
 		return site.Reach(url, e.Pin)
 	}, func(e *server.Endpoint, dashboard string) error {
 		token, err := site.FleetToken()
