@@ -1,10 +1,5 @@
 package job
 
-import (
-	"fmt"
-	"math"
-)
-
 // How a round's cohort is chosen: values of cohort.sampling.
 const (
 	samplingPoisson = "poisson"
@@ -37,7 +32,7 @@ func (j Job) validateSampling() error {
 	}
 	if !j.Fixed() {
 		if co.Size != 0 {
-			return refuse("cohort.size is %d, which has a meaning with cohort.sampling fixed only: set that, or give sampling_rate", co.Size)
+			return refuse("cohort.size is %d, which has a meaning with cohort.sampling fixed only", co.Size)
 		}
 		return nil
 	}
@@ -50,23 +45,4 @@ func (j Job) validateSampling() error {
 		return refuse("cohort.sampling is fixed and privacy.simulated_population set: a larger cohort is simulated of coins only")
 	}
 	return nil
-}
-
-// orFixed is what would do where coins choose too few of few, for an error's end.
-func (j Job) orFixed() string {
-	size := int(math.Round(j.ExpectedCohort()))
-	if j.Cohort.SamplingRate >= 1 || size < 2 {
-		return ""
-	}
-	return fmt.Sprintf("; or set cohort.sampling: fixed, cohort.size: %d, and leave sampling_rate out", size)
-}
-
-// orKnown is what few clients set whom shards' thresholds ask to be more, for an error's
-// end.
-func (j Job) orKnown() string {
-	if !j.Fixed() && !j.Privacy.None || j.Shard.Corrupt == 0 {
-		return ""
-	}
-	return fmt.Sprintf(". So small a shard withstands no device that colludes with the coordinator, and shard.corrupt is %v: "+
-		"set shard.corrupt: 0 where every client is known and trusted not to", j.Shard.Corrupt)
 }

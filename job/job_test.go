@@ -80,7 +80,7 @@ func TestRefusals(t *testing.T) {
 		{"name: x\nlabels: [a, b]\ncohort: {sampling_rate: 1.5}\n", "sampling_rate"},
 		{"name: x\nlabels: [a, b]\ncohort: {floor: 30}\n", "above the expected cohort"},
 		{"name: x\nlabels: [a, b]\ncohort: {population: 40, sampling_rate: 0.5, floor: 12}\n", "misses cohort.floor"},
-		{"name: x\nlabels: [a, b]\ncohort: {population: 40, sampling_rate: 0.5, floor: 12}\n", "or set cohort.sampling: fixed, cohort.size: 20"},
+		{"name: x\nlabels: [a, b]\ncohort: {population: 40, sampling_rate: 0.5, floor: 12}\n", "; set cohort.sampling: fixed, cohort.size: 20, and leave"},
 		{"name: x\nlabels: [a, b]\ncohort: {population: 10, sampling: fixed}\n", "cohort.size is 0, must be in 2..cohort.population = 10"},
 		{"name: x\nlabels: [a, b]\ncohort: {population: 10, sampling: fixed, size: 11}\n", "cohort.size is 11"},
 		{"name: x\nlabels: [a, b]\ncohort: {population: 3, sampling: fixed, size: 1}\nshard: {corrupt: 0}\n", "one device's update is not hidden"},

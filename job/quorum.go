@@ -1,7 +1,6 @@
 package job
 
 import (
-	"fmt"
 	"math"
 	"sync"
 
@@ -131,8 +130,8 @@ func (j Job) findQuorum() (Quorum, error) {
 	}
 	if q.Hit *= 1.05; q.Hit >= 0.5 { // the steps may have missed a little
 		return Quorum{}, refuse("cohort.population = %d at sampling_rate %v with shards of %d to %d: at a dropout of %v and a share of %v that is hostile, one device's coin "+
-			"decides with probability %.3g whether its shard is released; raise the population, the rate or cohort.quorum, or declare a smaller cohort.dropout%s",
-			co.Population, co.SamplingRate, j.Shard.Floor, j.Shard.Size, co.Dropout, j.Shard.Corrupt, min(q.Hit, 1), j.orWith())
+			"decides with probability %.3g whether its shard is released",
+			co.Population, co.SamplingRate, j.Shard.Floor, j.Shard.Size, co.Dropout, j.Shard.Corrupt, min(q.Hit, 1))
 	}
 	return q, nil
 }
@@ -153,21 +152,6 @@ func (j Job) Cheaper() (shard Shard, q Quorum, ok bool) {
 		}
 	}
 	return Shard{}, Quorum{}, false
-}
-
-// orWith says what would do, for an error's end.
-func (j Job) orWith() string {
-	for _, semiHonest := range []bool{j.Shard.SemiHonest, true} {
-		k := j
-		k.Cohort.Quorum, k.Shard.SemiHonest = 0, semiHonest
-		for _, k.Shard.Size = range shardSizes {
-			k.Shard.Floor = k.leastShard(max(2, min(8, k.Cohort.Floor)))
-			if _, hit := k.Groups(k.Cohort.Population); hit < 1e-3 {
-				return fmt.Sprintf("; or set shard.size: %d, shard.semi_honest: %v, which would do", k.Shard.Size, semiHonest)
-			}
-		}
-	}
-	return ""
 }
 
 // Allows reports whether a round may be drawn now, with ready of active devices there, and the

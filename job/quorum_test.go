@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/starling-fl/starling/dp"
@@ -172,17 +171,15 @@ func TestQuorumWithoutCoins(t *testing.T) {
 		t.Errorf("nine of thirty, of which a third leaves: %v", err)
 	}
 	// What is refused says what would do, and that does.
-	j = sampledJob(10_000, 0.01, 0.38).Derived()
-	_, err := j.Quorum()
-	var size int
-	if at := strings.Index(fmt.Sprint(err), "or set shard.size: "); at < 0 {
-		t.Fatalf("refused without a way out: %v", err)
-	} else if _, err := fmt.Sscanf(err.Error()[at:], "or set shard.size: %d, shard.semi_honest: true", &size); err != nil {
-		t.Fatal(err)
+	j = sampledJob(10_000, 0.01, 0.38)
+	_, err := j.Derived().Quorum()
+	remedy, _ := RemedyOf(j.advise(err))
+	if got := fmt.Sprint(remedy); err == nil || got != "set shard.semi_honest: true, which would do" {
+		t.Fatalf("%v: %s", err, got)
 	}
-	j.Shard = Shard{Size: size, SemiHonest: true, Corrupt: 0.05, BreachBits: 40}
+	j.Shard.SemiHonest = true
 	if q, err := j.Derived().Quorum(); err != nil {
-		t.Errorf("size %d does not do: %+v, %v", size, q, err)
+		t.Errorf("that does not do: %+v, %v", q, err)
 	}
 	// What costs noise says what costs less.
 	j = sampledJob(10_000, 0.01, 0.1).Derived()

@@ -17,15 +17,17 @@ import (
 )
 
 // Parse reads a job file: strict YAML, an unknown key is an error that
-// names it and its line. The result carries the defaults and is validated.
+// names it and its line. The result carries the defaults and is validated; its quorum exists.
+// An error about who takes part recommends what passes, where something does: see [RemedyOf].
 func Parse(r io.Reader) (Job, error) {
 	j := Default()
 	if err := strict.Read(r, &j); err != nil {
 		return Job{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
+	written := j
 	j = j.Derived()
-	if err := j.Validate(); err != nil {
-		return Job{}, err
+	if err := j.check(); err != nil {
+		return Job{}, written.advise(err)
 	}
 	return j, nil
 }

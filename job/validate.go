@@ -128,8 +128,9 @@ func (j Job) Validate() error {
 		least = co.Floor
 	}
 	if least < sh.Floor && !j.Sampled() && !j.Alone() {
-		return refuse("shard.floor is %d, but a cohort of %d cuts into shards of %d: raise cohort.floor or lower shard.floor%s",
-			sh.Floor, co.Floor, least, j.orKnown())
+		return refuse("shard.floor is %d, but a cohort of %d cuts into shards of %d: so small a shard withstands no share shard.corrupt = %v of devices that collude "+
+			"with the coordinator",
+			sh.Floor, co.Floor, least, sh.Corrupt)
 	}
 	if err := errors.Join(j.validateGroups(), j.validateTrim()); err != nil {
 		return err
@@ -204,10 +205,9 @@ func (j Job) validateGroups() error {
 		return refuse("shard.groups is %d and shard.anonymous true: devices draw their groups with the keys that a log of them holds; "+
 			"leave one of the two out", sh.Groups)
 	case co.Floor < sh.Groups*sh.Floor:
-		return refuse("shard.groups is %d, but a cohort of cohort.floor = %d makes groups of %d, below shard.floor = %d: "+
-			"lower shard.groups, or raise cohort.floor", sh.Groups, co.Floor, co.Floor/sh.Groups, sh.Floor)
+		return refuse("shard.groups is %d, but a cohort of cohort.floor = %d makes groups of %d, below shard.floor = %d", sh.Groups, co.Floor, co.Floor/sh.Groups, sh.Floor)
 	case j.ExpectedCohort() > float64(sh.Groups*sh.Size):
-		return refuse("shard.groups is %d, but %.0f devices make groups of %.0f, above shard.size = %d: raise one of the two",
+		return refuse("shard.groups is %d, but %.0f devices make groups of %.0f, above shard.size = %d",
 			sh.Groups, j.ExpectedCohort(), j.ExpectedCohort()/float64(sh.Groups), sh.Size)
 	case sh.Groups < 2*sh.Trim+1:
 		return refuse("shard.groups is %d, shard.trim = %d needs %d shards", sh.Groups, sh.Trim, 2*sh.Trim+1)
@@ -231,8 +231,7 @@ func (j Job) validateTrim() error {
 	}
 	need := 2*sh.Trim + 1
 	if shards := (co.Floor + sh.Size - 1) / sh.Size; shards < need {
-		return refuse("shard.trim is %d, which needs %d shards, but a cohort of cohort.floor = %d makes %d of shard.size = %d: "+
-			"lower shard.size, or raise cohort.floor", sh.Trim, need, co.Floor, shards, sh.Size)
+		return refuse("shard.trim is %d, which needs %d shards, but a cohort of cohort.floor = %d makes %d of shard.size = %d", sh.Trim, need, co.Floor, shards, sh.Size)
 	}
 	return nil
 }
@@ -280,15 +279,15 @@ func (j Job) validatePrivacy() error {
 	case j.Fixed():
 		return refuse("cohort.floor is %d, above cohort.size = %d", co.Floor, co.Size)
 	default:
-		return refuse("cohort.floor is %d, above the expected cohort %v = sampling_rate %v * population %d%s",
-			co.Floor, j.ExpectedCohort(), co.SamplingRate, co.Population, j.orFixed())
+		return refuse("cohort.floor is %d, above the expected cohort %v = sampling_rate %v * population %d",
+			co.Floor, j.ExpectedCohort(), co.SamplingRate, co.Population)
 	}
 	if j.Fixed() || p.None {
 		return nil // what is promised, if anything, does not hang on how many coins fall heads
 	}
 	if chance, limit := dp.CohortFloorFailure(co.Population, co.SamplingRate, co.Floor, j.Rounds), j.Delta()/100; chance > limit {
-		return refuse("a cohort drawn from %d devices at rate %v misses cohort.floor = %d in one of %d rounds with probability %.3g, limit delta/100 = %.3g%s",
-			co.Population, co.SamplingRate, co.Floor, j.Rounds, chance, limit, j.orFixed())
+		return refuse("a cohort drawn from %d devices at rate %v misses cohort.floor = %d in one of %d rounds with probability %.3g, limit delta/100 = %.3g",
+			co.Population, co.SamplingRate, co.Floor, j.Rounds, chance, limit)
 	}
 	return nil
 }
