@@ -53,6 +53,9 @@ type refusal struct {
 func (r refusal) Error() string { return r.error.Error() + "; " + r.remedy.String() }
 func (r refusal) Unwrap() error { return r.error }
 
+// WithRemedy is an error that recommends a remedy: the caller has tried it.
+func WithRemedy(err error, r Remedy) error { return refusal{err, r} }
+
 // RemedyOf returns the remedy that an error of [Parse] recommends, and whether it does.
 func RemedyOf(err error) (Remedy, bool) {
 	var r refusal
@@ -60,7 +63,8 @@ func RemedyOf(err error) (Remedy, bool) {
 	return r.remedy, ok
 }
 
-// WithoutRemedy is the error without what it recommends, for callers that set these keys themselves.
+// WithoutRemedy is what an error of [Parse] says without what it recommends, for callers that set these keys
+// themselves.
 func WithoutRemedy(err error) error {
 	var r refusal
 	if errors.As(err, &r) {
@@ -82,7 +86,8 @@ func (j Job) check() error {
 type edit func(*Job)
 
 // edits are small changes of a job as it was written, before defaults were filled in. The first
-// ones give up nothing. Each is tried in its order, so that a remedy gives up as little as it can.
+// ones give up nothing. Each is tried in its order, so that a remedy gives up as little as it can. The last
+// two give up most.
 func (j Job) edits() []edit {
 	expected := int(math.Round(j.ExpectedCohort()))
 	cohortFloor := func(k *Job) { k.Cohort.Floor = 0 }
@@ -119,14 +124,14 @@ func (j Job) edits() []edit {
 	for _, e := range slices.Concat([]edit{func(*Job) {}}, plain, some) {
 		trust = append(trust, both(trusted, e))
 	}
-	last := both(trusted, everybody, cohortFloor, shards, cut)
+	last := []edit{both(trusted, fixed, cohortFloor, shards, cut), both(trusted, everybody, cohortFloor, shards, cut)}
 	switch {
 	case j.Cohort.Size > 0: // a size that somebody chose
-		return slices.Concat(plain, some, trust, all, most, []edit{last})
+		return slices.Concat(plain, some, trust, all, most, last)
 	case j.Cohort.Population > largeFleet: // all of so many would be asked too much
-		return slices.Concat(plain, most, some, all, trust, []edit{last})
+		return slices.Concat(plain, most, some, all, trust, last)
 	}
-	return slices.Concat(plain, some, all, most, trust, []edit{last})
+	return slices.Concat(plain, some, all, most, trust, last)
 }
 
 // largeFleet is how many devices are too many to ask all of them in every round.
@@ -141,7 +146,7 @@ func both(of ...edit) edit {
 }
 
 // advise adds to an error about a job, as it was written, the first remedy that passes. If not even the last
-// one passes, then the error is about something else.
+// two pass, then the error is about something else.
 func (j Job) advise(err error) error {
 	edits := j.edits()
 	passes := func(e edit) bool {
@@ -149,7 +154,7 @@ func (j Job) advise(err error) error {
 		e(&k)
 		return k.Derived().check() == nil
 	}
-	if !passes(edits[len(edits)-1]) {
+	if n := len(edits); !passes(edits[n-1]) && !passes(edits[n-2]) {
 		return err
 	}
 	for _, e := range edits {

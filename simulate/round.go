@@ -58,6 +58,9 @@ func (r *Run) prepare(d *coordinator.Draw) (start, error) {
 		return start{}, err
 	}
 	code := r.programs[d.Rank()]
+	if code == nil { // an accelerator's engine compiles it once more when it first trains
+		r.doing("compiling the step of rank %d, and training with it", d.Rank())
+	}
 	if code == nil {
 		if code, err = r.cfg.Compile(r.core.ProgramSpec(d.Rank(), program.Hosts[0])); err != nil {
 			return start{}, err

@@ -68,6 +68,9 @@ type Config struct {
 	State string
 	// Progress is called after each round, in order; may be nil.
 	Progress func(Round)
+	// Doing is called before what may take long besides training, with its description: a step that is
+	// compiled, a rank that is scored; may be nil.
+	Doing func(what string)
 }
 
 // Result is what a simulation came to.
@@ -345,14 +348,21 @@ func (r *Run) round(ctx context.Context) (Round, error) {
 	return round, nil
 }
 
-func (r *Run) measure(ctx context.Context, ranks []int) ([]RankAccuracy, error) {
-	figures, err := r.cfg.Evaluator.Evaluate(ctx, r.core.Adapter(), ranks)
-	if err != nil {
-		return nil, err
+func (r *Run) doing(format string, args ...any) {
+	if r.cfg.Doing != nil {
+		r.cfg.Doing(fmt.Sprintf(format, args...))
 	}
+}
+
+func (r *Run) measure(ctx context.Context, ranks []int) ([]RankAccuracy, error) {
 	out := make([]RankAccuracy, len(ranks))
-	for i, f := range figures {
-		out[i] = RankAccuracy{Rank: ranks[i], Accuracy: f.Accuracy}
+	for i, rank := range ranks { // one at a time, so that each is told of
+		r.doing("scoring rank %d on validation, %d of %d", rank, i+1, len(ranks))
+		figures, err := r.cfg.Evaluator.Evaluate(ctx, r.core.Adapter(), ranks[i:i+1])
+		if err != nil {
+			return nil, err
+		}
+		out[i] = RankAccuracy{Rank: rank, Accuracy: figures[0].Accuracy}
 	}
 	return out, nil
 }

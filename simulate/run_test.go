@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/starling-fl/starling/internal/testkit/tiny"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/evaluate/metric"
 	"github.com/starling-fl/starling/simulate"
 	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/program"
@@ -425,5 +427,36 @@ func TestNoiseNorm(t *testing.T) {
 	}
 	if e := result.Guarantee.Epsilon; !(e > 0 && e <= cfg.Job.Privacy.Epsilon) {
 		t.Errorf("epsilon %v of a budget of %v", e, cfg.Job.Privacy.Epsilon)
+	}
+}
+
+// scored is an evaluator that finds nothing out.
+type scored struct{ ranks []int }
+
+func (s *scored) Evaluate(_ context.Context, _ *model.Adapter, ranks []int) ([]metric.Score, error) {
+	s.ranks = append(s.ranks, ranks...)
+	return make([]metric.Score, len(ranks)), nil
+}
+
+// What may take long besides training is announced: the first step at each rank, and each rank that is scored.
+func TestLongWorkIsAnnounced(t *testing.T) {
+	cfg := config(t, 6, false)
+	var e scored
+	cfg.Evaluator, cfg.Every = &e, 2
+	compiled, scoring := 0, 0
+	cfg.Doing = func(what string) {
+		switch {
+		case strings.HasPrefix(what, "compiling the step of rank "):
+			compiled++
+		case strings.HasPrefix(what, "scoring rank "):
+			scoring++
+		}
+	}
+	ranks := map[int]bool{}
+	for _, r := range play(t, cfg).Rounds {
+		ranks[r.Rank] = true
+	}
+	if compiled != len(ranks) || scoring != len(e.ranks) || scoring != 2+3 {
+		t.Errorf("%d compilations of %d ranks, %d scores of %v announced", compiled, len(ranks), scoring, e.ranks)
 	}
 }

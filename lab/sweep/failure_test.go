@@ -3,13 +3,13 @@ package sweep
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/internal/testkit/watchdog"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/simulate"
 )
@@ -87,14 +87,11 @@ func TestCohortsThatAreTooSmall(t *testing.T) {
 	s := DefaultSettings()
 	s.Cohort = 3
 	_, err := s.JobOf("x", []string{"a", "b"})
-	if err == nil || !strings.Contains(err.Error(), "a cohort of ") {
+	remedy, _ := job.RemedyOf(err)
+	if len(remedy) != 1 || remedy[0].Key != "cohort" {
 		t.Fatalf("a cohort of 3: %v", err)
 	}
-	var least int
-	_, hint, _ := strings.Cut(err.Error(), "a cohort of ")
-	if _, err := fmt.Sscanf(hint, "%d would do", &least); err != nil {
-		t.Fatal(err)
-	}
+	least := remedy[0].Value.(int)
 	for _, c := range []struct {
 		less int
 		want bool

@@ -43,6 +43,9 @@ type Lab struct {
 	Begin func(p Point, done int, others []string)
 	// Progress is called after each round of a run; may be nil.
 	Progress func(p Point, r simulate.Round, of int)
+	// Doing is called before what may take long besides (simulate.Config.Doing), and before the last adapter is
+	// scored on the test part. May be nil.
+	Doing func(what string)
 
 	packed  *model.Base // Base as a job with a base_format asks for it
 	baseSum string      // SHA-256 of Base, hexadecimal; "" until it is asked for
@@ -110,6 +113,7 @@ type Setup struct {
 	Data       *Data
 	Config     simulate.Config
 	Job        coordinator.Job
+	Division   *Division // nil: every client's examples are generated
 	Validation Evaluator
 	Test       Evaluator
 }
@@ -230,7 +234,7 @@ func (l *Lab) Setup(s Settings) (*Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	population, how, err := d.population(s)
+	population, how, spread, err := d.population(s)
 	if err != nil {
 		return nil, err
 	}
@@ -262,11 +266,11 @@ func (l *Lab) Setup(s Settings) (*Setup, error) {
 		}
 		search = &by
 	}
-	out := &Setup{Data: d, Job: job, Validation: evaluators[0], Test: evaluators[1]}
+	out := &Setup{Data: d, Job: job, Division: spread, Validation: evaluators[0], Test: evaluators[1]}
 	out.Config = simulate.Config{
 		Job: job, Base: base, Start: start, Population: population, Unclipped: s.Unclipped, Dropout: s.Dropout, Data: how, Seed: s.secret(), Workers: max(1, l.Workers), Collect: l.Collect,
 		Trainer: l.Trainer, Compile: l.Compile, Engine: l.Engine,
-		Search: search, Evaluator: out.Validation, Every: s.Every, Ranks: s.Ranks,
+		Search: search, Evaluator: out.Validation, Every: s.Every, Ranks: s.Ranks, Doing: l.Doing,
 	}
 	return out, nil
 }

@@ -130,6 +130,8 @@ func parse(r io.Reader, dir string, most int) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	named := f.named()
+	given := func(setting string) bool { return named[setting] }
 	for i := range p.Points {
 		s := &p.Points[i].Settings
 		for _, path := range []*string{&s.Data, &s.Test, &s.Partition} {
@@ -138,11 +140,30 @@ func parse(r io.Reader, dir string, most int) (*Plan, error) {
 			}
 		}
 		*s = s.beside(dir)
+		if *s, err = s.Fill(given); err != nil {
+			return nil, err
+		}
 	}
 	if err := p.account(); err != nil {
 		return nil, err
 	}
 	return p, p.check()
+}
+
+// named are the settings that the file names for any of its points.
+func (f *file) named() map[string]bool {
+	out := map[string]bool{}
+	for _, item := range slices.Concat(f.Set, f.Vary, f.Search) {
+		out[fmt.Sprint(item.Key)] = true
+		groups, _ := item.Value.(map[string]any)
+		for _, g := range groups {
+			keys, _ := g.(map[string]any)
+			for k := range keys {
+				out[k] = true
+			}
+		}
+	}
+	return out
 }
 
 // bound refuses a grid of more than most points, and gives it a seed where it names none.

@@ -14,28 +14,79 @@ import (
 // providersPerClient of generated invoices.
 const providersPerClient = 6
 
+// Division is how a file's examples are spread over clients.
+type Division struct {
+	Clients  int `json:"clients"`  // with examples of their own
+	HeldOut  int `json:"held_out"` // users of whom validation or test has examples, and no client
+	Examples int `json:"examples"` // of all clients
+	// Reused is how many clients of the population hold the same examples, on average.
+	Reused float64 `json:"reused"`
+	// Largest is the share of the examples that one client has.
+	Largest float64 `json:"largest"`
+}
+
+// String says it in a line.
+func (d Division) String() string {
+	out := fmt.Sprintf("%d clients hold %d examples, %.0f %% of them the largest", d.Clients, d.Examples, 100*d.Largest)
+	if d.HeldOut > 0 {
+		out += fmt.Sprintf("; %d users are held out", d.HeldOut)
+	}
+	if d.Reused > 1 {
+		out += fmt.Sprintf("; each stands for %.3g of the population", d.Reused)
+	}
+	return out
+}
+
+// Spread counts what Divide came to, for a population of that size.
+func (d *Data) Spread(parts [][]int, population int) *Division {
+	out := &Division{Reused: float64(population) / float64(len(parts))}
+	largest := 0
+	trained, held := map[string]bool{}, map[string]bool{}
+	for _, p := range parts {
+		if len(p) > 0 {
+			out.Clients++
+		}
+		out.Examples += len(p)
+		largest = max(largest, len(p))
+		for _, i := range p {
+			trained[d.Train.Examples[i].User] = true
+		}
+	}
+	for _, set := range []*dataset.Set{d.Validation, d.Test} {
+		for _, e := range set.Examples {
+			if e.User != "" && !trained[e.User] {
+				held[e.User] = true
+			}
+		}
+	}
+	out.HeldOut = len(held)
+	out.Largest = float64(largest) / float64(max(1, out.Examples))
+	return out
+}
+
 // population puts the clients together, and says how.
-func (d *Data) population(s Settings) (simulate.Population, string, error) {
+func (d *Data) population(s Settings) (simulate.Population, string, *Division, error) {
 	if d.Train == nil {
 		if s.IID || s.MinExamples > 0 || s.Pooled {
-			return nil, "", badSetting("iid, min_examples and pooled are about a file that is divided; invoices are generated for each client")
+			return nil, "", nil, badSetting("iid, min_examples and pooled are about a file that is divided; invoices are generated for each client")
 		}
 		return simulate.Invoices{Config: dataset.InvoiceConfig{
 			Seed: s.Seed, Split: "train", Clients: s.Population, PerClient: s.Examples, Providers: providersPerClient,
-		}}, fmt.Sprintf("%s of %d for a client", d.Name, s.Examples), nil
+		}}, fmt.Sprintf("%s of %d for a client", d.Name, s.Examples), nil, nil
 	}
 	parts, how, err := d.Divide(s)
 	if err != nil {
-		return nil, "", err
+		return nil, "", nil, err
 	}
 	p, err := simulate.NewPartition(d.Train, parts)
 	if err != nil {
-		return nil, "", err
+		return nil, "", nil, err
 	}
+	spread := d.Spread(parts, s.Population)
 	if p.Len() == s.Population {
-		return p, how, nil
+		return p, how, spread, nil
 	}
-	return simulate.Reused{Of: p, N: s.Population}, how + ", reused", nil
+	return simulate.Reused{Of: p, N: s.Population}, how + ", reused", spread, nil
 }
 
 // Divide gives each client of a file the indices of its examples in Train, and says how

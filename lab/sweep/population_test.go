@@ -71,3 +71,24 @@ func TestDivisions(t *testing.T) {
 		t.Errorf("all drop out: %v", err)
 	}
 }
+
+// A run says how many clients hold how much, and which users none of them is.
+func TestSpreadIsCounted(t *testing.T) {
+	all := &dataset.Set{Labels: []string{"a", "b"}}
+	for u := range 30 {
+		for i := range map[bool]int{true: 200, false: 4}[u == 0] {
+			all.Examples = append(all.Examples, dataset.Example{Text: "t", Label: i % 2, User: fmt.Sprint(u)})
+		}
+	}
+	d, err := Source{Seed: 1}.Divide(all, nil, nil)
+	ok(t, err)
+	s := DefaultSettings()
+	s.Population = 60
+	parts, _, err := d.Divide(s)
+	ok(t, err)
+	got := d.Spread(parts, s.Population)
+	if got.Clients+got.HeldOut != 30 || got.Clients < 18 || got.Reused != 60/float64(got.Clients) ||
+		got.Largest < 200/float64(got.Examples)-1e-9 || got.Largest > 200/float64(got.Examples)+1e-9 {
+		t.Errorf("%+v: %s", got, got)
+	}
+}

@@ -26,6 +26,7 @@ type Record struct {
 	Version  string            `json:"version"`
 	Base     string            `json:"base"` // SHA-256 of the base, hexadecimal
 	Data     string            `json:"data"` // how the population was put together
+	Division *Division         `json:"division,omitempty"`
 	// Start is the SHA-256 of the adapter that the first round began with, hexadecimal;
 	// "" for a fresh one.
 	Start string `json:"start,omitempty"`
@@ -203,7 +204,10 @@ func (l *Lab) make(ctx context.Context, p Point, id, folder string) (*Record, er
 		return nil, err
 	}
 	r := &Record{
-		ID: id, On: p.On, Settings: p.Settings, Engine: l.Engine, Version: l.Version, Base: from.base, Data: s.Config.Data, Start: from.start,
+		ID: id, On: p.On, Settings: p.Settings, Engine: l.Engine, Version: l.Version, Base: from.base, Data: s.Config.Data, Division: s.Division, Start: from.start,
+	}
+	if l.Doing != nil {
+		l.Doing(fmt.Sprintf("scoring rank %d on the test part", result.BestRank))
 	}
 	if err := r.fill(ctx, s, result); err != nil {
 		return nil, err

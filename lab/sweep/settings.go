@@ -126,15 +126,15 @@ func (s Settings) Check() error {
 		return badSetting("test, partition and min_per_class are about a file, and data names none: give data, or leave them out")
 	case !(s.Dropout >= 0 && s.Dropout < 1):
 		return badSetting("dropout is %v, must be in [0, 1)", s.Dropout)
-	case len(s.First) > 0 && !s.unprotected():
+	case len(s.First) > 0 && !s.Unprotected():
 		return badSetting("first names a run before this one, and the privacy of two runs is not counted together: set privacy.none, or start from the other's checkpoint (adapter.start)")
 	case s.Every < 0 || s.Validation < 0:
 		return badSetting("every is %d and validation %d, must not be negative", s.Every, s.Validation)
-	case s.Fixed() && (s.Cohort < 1 || s.Cohort == 1 && !s.unprotected()):
-		return badSetting("cohort is %d and cohort.sampling fixed: say how many of the %d clients a round draws, at least 2, "+
-			"or 1 with privacy.none", s.Cohort, s.Population)
+	case s.Fixed() && (s.Cohort < 1 || s.Cohort == 1 && !s.Unprotected()):
+		return badSetting("cohort.sampling is fixed and cohort %d: say how many of the %d clients a round draws (cohort, or cohort.size "+
+			"in a job file), at least 2, or 1 with privacy.none", s.Cohort, s.Population)
 	case s.Cohort > 0 && !s.Fixed() && float64(s.Cohort) > s.SamplingRate*float64(s.Population):
-		return badSetting("cohort is %d, the true one sampling_rate*population = %v: nothing is left to scale; use 0 for the true cohort",
+		return badSetting("cohort is %d, the true one sampling_rate*population = %v: nothing is left to scale; leave sampling_rate out, or set cohort: 0 for the true one",
 			s.Cohort, s.SamplingRate*float64(s.Population))
 	}
 	if len(s.First) > 0 {
@@ -169,10 +169,17 @@ func (s Settings) Before() (Settings, error) {
 // Fixed reports whether every round draws exactly Cohort clients, without replacement.
 func (s Settings) Fixed() bool { return s.sampling() == "fixed" }
 
-// unprotected reports whether the job promises no privacy, in either spelling of a job file.
-func (s Settings) unprotected() bool {
+// Unprotected reports whether the job promises no privacy, in either spelling of a job file.
+func (s Settings) Unprotected() bool {
 	none, _ := lookup(s.Job, "privacy.none")
 	return none == true || s.Job["privacy"] == "none"
+}
+
+// NamesClipping reports whether the job says how updates are clipped.
+func (s Settings) NamesClipping() bool {
+	_, norm := lookup(s.Job, "privacy.clip_norm")
+	_, byRank := lookup(s.Job, "privacy.clip_by_rank")
+	return norm || byRank
 }
 
 func (s Settings) sampling() any {
@@ -259,15 +266,8 @@ func (s Settings) JobOf(name string, labels []string) (coordinator.Job, error) {
 	}
 	s = s.WithTrueCohort()
 	j, err := s.jobOf(name, labels)
-	if err == nil || s.Cohort == 0 || s.Fixed() {
-		return j, err
-	}
-	// A job refuses cohorts that may turn out too small to hide anybody.
-	for more := s; more.Cohort < enough; {
-		more.Cohort++
-		if _, bad := more.jobOf(name, labels); bad == nil && more.Check() == nil && more.WithTrueCohort().Cohort > 0 {
-			return j, fmt.Errorf("%w; a cohort of %d would do", err, more.Cohort)
-		}
+	if err != nil {
+		err = s.advise(name, labels, err)
 	}
 	return j, err
 }
@@ -296,7 +296,7 @@ func (s Settings) jobOf(name string, labels []string) (coordinator.Job, error) {
 	if keys["privacy"] == "none" { // as a job file may say it
 		keys["privacy"] = map[string]any{"none": true}
 	}
-	none := s.unprotected()
+	none := s.Unprotected()
 	if s.Unclipped && !none {
 		return coordinator.Job{}, badSetting("unclipped is set and privacy.none is not: noise is measured by the clip norm; set both, or neither")
 	}
@@ -304,6 +304,11 @@ func (s Settings) jobOf(name string, labels []string) (coordinator.Job, error) {
 	switch {
 	case s.Fixed():
 		set(keys, "cohort.size", s.Cohort)
+		if none {
+			unfloored(keys, min(2, s.Cohort))
+		}
+	case s.Cohort == 0 && none:
+		unfloored(keys, 2)
 	case s.Cohort > 0:
 		rate = float64(s.Cohort) / float64(s.Population)
 		if !none { // whose noise is scaled
@@ -315,6 +320,7 @@ func (s Settings) jobOf(name string, labels []string) (coordinator.Job, error) {
 		set(keys, "cohort.floor", 2)
 		set(keys, "shard.floor", 2)
 		set(keys, "shard.breach_bits", 0)
+		drop(keys, "cohort.quorum")
 	}
 	if s.start != "" {
 		set(keys, "adapter.start", s.start)
@@ -333,6 +339,16 @@ func (s Settings) jobOf(name string, labels []string) (coordinator.Job, error) {
 		return j, badSetting("%w", strict.Unplaced(err))
 	}
 	return j, s.fits(j)
+}
+
+// unfloored asks for no shards of a job that promises no privacy: nothing is masked in a simulation.
+func unfloored(keys map[string]any, floor int) {
+	if _, given := lookup(keys, "cohort.floor"); !given {
+		set(keys, "cohort.floor", floor)
+	}
+	set(keys, "shard.floor", 2)
+	set(keys, "shard.corrupt", 0)
+	set(keys, "shard.breach_bits", 0)
 }
 
 // possible refuses keys that no job file has, and values of other kinds than theirs.
@@ -371,6 +387,9 @@ func (s Settings) With(key string, value any) (Settings, error) {
 type change func(Settings) Settings
 
 func newChange(key string, value any) (change, error) {
+	if key == "privacy" && value == "none" { // as a job file may say it
+		key, value = "privacy.none", true
+	}
 	if strings.Contains(key, ".") || key == "rounds" || key == "task" || key == "base_format" {
 		return func(s Settings) Settings {
 			s.Job = clone(s.Job)

@@ -89,7 +89,7 @@ func TestSweepFilesThatAreRefused(t *testing.T) {
 		"set: {ranks: [1, 2.5]}":                                  `ranks: "2.5" is not a whole number`,
 		"seeds: [1.5]":                                            `seeds: "1.5" is not a whole number`,
 		"set: {population: 1}":                                    "population is 1",
-		"set: {population: 100, sampling_rate: 0.1}":              "nothing is left to scale",
+		"set: {population: 100, cohort: 100, sampling_rate: 0.1}":              "nothing is left to scale",
 		"set: {population: 10, cohort: 4, cohort.sampling: fixe}": "must be poisson or fixed",
 		"set: {alpha: 0}":                                         "alpha is 0",
 		"vary: {alpha: [1, 1]}":                                   "same simulation",

@@ -3,7 +3,9 @@ package partition
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/starling-fl/starling/internal/leaf/seeded"
 
@@ -75,7 +77,8 @@ func owners(s *dataset.Set, o Owner) (of []int, n int) {
 var ErrCoarse = errors.New("partition: too few owners to keep each in one part")
 
 // SplitWhole divides a set at random into parts of about the given fractions
-// so that no owner's examples are in two parts. Fractions must be positive and
+// so that no owner's examples are in two parts, and that no part behind the first has more than
+// twice its fraction of the owners. Fractions must be positive and
 // sum to 1. Where owners are so large that a part would differ from its
 // fraction by more than 0.2 of the whole, or would be empty, it returns
 // ErrCoarse.
@@ -102,16 +105,9 @@ func SplitWhole(s *dataset.Set, owner Owner, seed uint64, fractions ...float64) 
 	for p, f := range fractions {
 		room[p] = f * float64(len(s.Examples))
 	}
-	part := make([]int, n)
-	for _, o := range order {
-		most := 0
-		for p := range room {
-			if room[p] > room[most] {
-				most = p
-			}
-		}
-		part[o] = most
-		room[most] -= float64(size[o])
+	part, skewed := fill(order, size, room, nil)
+	if most := bounds(n, fractions); skewed(most) {
+		part, _ = fill(order, size, room, most)
 	}
 	parts := make([][]int, len(fractions))
 	for i, o := range of {
@@ -127,6 +123,45 @@ func SplitWhole(s *dataset.Set, owner Owner, seed uint64, fractions ...float64) 
 		out[p] = s.Pick(indices)
 	}
 	return out, nil
+}
+
+// fill puts each owner where most room is left, and where no more owners than most are; nil: any number.
+// skewed reports whether a part behind the first has more owners than a bound.
+func fill(order, size []int, room []float64, most []int) (part []int, skewed func(most []int) bool) {
+	room = slices.Clone(room)
+	count := make([]int, len(room))
+	part = make([]int, len(size))
+	for _, o := range order {
+		best := 0
+		for p := range room {
+			if room[p] > room[best] && (most == nil || count[p] < most[p]) {
+				best = p
+			}
+		}
+		part[o] = best
+		room[best] -= float64(size[o])
+		count[best]++
+	}
+	return part, func(most []int) bool {
+		for p := range count {
+			if count[p] > most[p] {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// bounds are the most owners of each part behind the first: twice its fraction. One owner who holds most
+// examples fills the first part else, and nearly all others are held out.
+func bounds(n int, fractions []float64) []int {
+	most := make([]int, len(fractions))
+	for p, f := range fractions {
+		if most[p] = int(math.Ceil(2 * f * float64(n))); p == 0 {
+			most[p] = n
+		}
+	}
+	return most
 }
 
 func shuffle(rng *rand.Rand, v []int) {

@@ -89,3 +89,30 @@ func TestFillEmpty(t *testing.T) {
 		t.Errorf("too few: %v", parts)
 	}
 }
+
+// One user with most of the examples leaves the others to train, too.
+func TestSplitWholeOfSkewedUsers(t *testing.T) {
+	s := &dataset.Set{Labels: []string{"x"}}
+	for u := range 30 {
+		for range map[bool]int{true: 2000, false: 20}[u == 0] {
+			s.Examples = append(s.Examples, dataset.Example{Text: "a", User: fmt.Sprint(u)})
+		}
+	}
+	for seed := range uint64(20) {
+		parts, err := SplitWhole(s, OwnerUser, seed, 0.8, 0.1, 0.1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var users []int
+		for _, p := range parts {
+			of := map[string]bool{}
+			for _, e := range p.Examples {
+				of[e.User] = true
+			}
+			users = append(users, len(of))
+		}
+		if users[0] < 18 || users[1] < 2 || users[2] < 2 {
+			t.Errorf("seed %d: %v users in the parts", seed, users)
+		}
+	}
+}

@@ -18,15 +18,16 @@ import (
 
 // Partitioned is how a file's training part is divided.
 type Partitioned struct {
-	How      string   `json:"how"`
-	Clients  int      `json:"clients"`
-	Examples int      `json:"examples"`
-	Least    int      `json:"least"`  // examples of a client
-	Median   int      `json:"median"` // of them
-	Most     int      `json:"most"`
-	Classes  float64  `json:"classes"` // that a client with examples has, on average
-	Labels   []string `json:"labels"`
-	Counts   [][]int  `json:"counts"` // a_ij of the clients shown: a row a label, a column a client
+	How      string          `json:"how"`
+	Division *sweep.Division `json:"division"`
+	Clients  int             `json:"clients"`
+	Examples int             `json:"examples"`
+	Least    int             `json:"least"`  // examples of a client
+	Median   int             `json:"median"` // of them
+	Most     int             `json:"most"`
+	Classes  float64         `json:"classes"` // that a client with examples has, on average
+	Labels   []string        `json:"labels"`
+	Counts   [][]int         `json:"counts"` // a_ij of the clients shown: a row a label, a column a client
 }
 
 func newPartitionCmd(a *command.App) *cobra.Command {
@@ -54,6 +55,7 @@ draws them as discs, an .svg, a .pdf or a .png.`,
 					return err
 				}
 			}
+			s.SamplingRate, s.Cohort = 1, 0 // rounds are none of its business
 			if err := s.Check(); err != nil {
 				return usage.Wrap(err)
 			}
@@ -105,7 +107,7 @@ func partitionOf(s sweep.Settings, columns dataset.Columns, show int) (*Partitio
 		return nil, err
 	}
 	counts := sweep.Counts(d.Train, parts)
-	r := &Partitioned{How: how, Clients: len(parts), Labels: d.Labels}
+	r := &Partitioned{How: how, Division: d.Spread(parts, s.Population), Clients: len(parts), Labels: d.Labels}
 	var sizes []int
 	holding, classes := 0, 0
 	for j, p := range parts {
@@ -132,8 +134,8 @@ func partitionOf(s sweep.Settings, columns dataset.Columns, show int) (*Partitio
 
 func (r *Partitioned) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "%s\n%d clients hold %d examples, %d to %d each, %d in the middle, of %.1f classes on average\n\n",
-		r.How, r.Clients, r.Examples, r.Least, r.Most, r.Median, r.Classes)
+	fmt.Fprintf(w, "%s\n%s\n%d to %d examples each, %d in the middle, of %.1f classes on average\n\n",
+		r.How, r.Division, r.Least, r.Most, r.Median, r.Classes)
 	for i, l := range r.Labels {
 		fmt.Fprintf(t, "%s\t", l)
 		for _, n := range r.Counts[i] {

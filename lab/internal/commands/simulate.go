@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,6 +28,7 @@ import (
 	"github.com/starling-fl/starling/internal/leaf/named"
 	"github.com/starling-fl/starling/internal/leaf/strict"
 	"github.com/starling-fl/starling/internal/leaf/terminal"
+	"github.com/starling-fl/starling/job"
 	grids "github.com/starling-fl/starling/lab/report"
 	"github.com/starling-fl/starling/lab/sweep"
 	"github.com/starling-fl/starling/simulate"
@@ -125,7 +128,7 @@ func divisionFlags(fl *pflag.FlagSet, s *sweep.Settings) {
 }
 
 // resolve puts flags and job file together.
-func (f simulateFlags) resolve(given func(string) bool) (sweep.Settings, error) {
+func (f *simulateFlags) resolve(given func(string) bool) (sweep.Settings, error) {
 	s := f.settings
 	s.Job = map[string]any{}
 	if f.job != "" {
@@ -159,10 +162,45 @@ func (f simulateFlags) resolve(given func(string) bool) (sweep.Settings, error) 
 	if err != nil {
 		return s, usage.Wrap(err)
 	}
-	if err := s.Check(); err != nil {
+	if f.base == "" {
+		f.base, err = jobBase(s.Job, f.job)
+	}
+	delete(s.Job, "base")
+	if err == nil {
+		s, err = s.Fill(func(setting string) bool {
+			return given(strings.ReplaceAll(setting, "_", "-")) || setting == "cohort" && f.trueCohort
+		})
+	}
+	if err == nil {
+		err = s.Check()
+	}
+	if err != nil {
 		return s, usage.Wrap(err)
 	}
+	if s.Unprotected() && !f.sets("unclipped") && !s.NamesClipping() {
+		s.Unclipped = true
+	}
 	return s.WithTrueCohort(), nil
+}
+
+// sets reports whether --set gives a key.
+func (f *simulateFlags) sets(key string) bool {
+	return slices.ContainsFunc(f.set, func(pair string) bool { return strings.HasPrefix(pair, key+"=") })
+}
+
+// jobBase is the base that a job file names: beside the file where a folder of that name is there.
+func jobBase(keys map[string]any, file string) (string, error) {
+	named, there := keys["base"]
+	path, isText := named.(string)
+	if there && named != nil && !isText {
+		return "", usage.Errorf("base is %v, want the name of a folder", named)
+	}
+	if beside := filepath.Join(filepath.Dir(file), path); path != "" && file != "" && !filepath.IsAbs(path) {
+		if info, err := os.Stat(beside); err == nil && info.IsDir() {
+			return beside, nil
+		}
+	}
+	return path, nil
 }
 
 func runSimulate(ctx context.Context, a *command.App, f simulateFlags, given func(string) bool) (err error) {
@@ -180,9 +218,11 @@ func runSimulate(ctx context.Context, a *command.App, f simulateFlags, given fun
 	defer func() { err = errors.Join(err, end()) }()
 	view := &simulateView{w: a.Stderr}
 	lab.Progress = view.show
+	lab.Doing = func(what string) { view.slow.begin(a.Stderr, quiet, what) }
+	defer view.slow.begin(a.Stderr, 0, "")
 	lab.Begin = func(_ sweep.Point, done int, others []string) { sayBegin(a.Stderr, "", done, others) }
 	if err := lab.Check(s); err != nil { // before anything is said or made
-		return err
+		return asFlags(err)
 	}
 	bases.SayTask(a.Stderr, s.NamesTask(), lab.Base)
 	if err := settleArithmetic(a.Stderr, lab, f.out, &s); err != nil {
@@ -207,8 +247,12 @@ func runSimulate(ctx context.Context, a *command.App, f simulateFlags, given fun
 	case s.Cohort == 0:
 		cohort = fmt.Sprintf("the true cohort, %.0f clients a round", s.SamplingRate*float64(s.Population))
 	}
+	if s.Unclipped {
+		fmt.Fprintln(a.Stderr, "no update is clipped, since the job promises no privacy: give privacy.clip_norm for what a fleet does with it")
+	}
 	fmt.Fprintf(a.Stderr, "%d registered clients, %s; folder %s\n", s.Population, cohort, filepath.Join(f.out, id))
 	r, done, err := lab.Make(ctx, sweep.Point{Settings: s}, f.out)
+	view.slow.begin(a.Stderr, 0, "")
 	answer := simulation{Record: r, Checkpoint: filepath.Join(f.out, id, sweep.CheckpointFolder)}
 	if errors.Is(err, sweep.ErrCheckpoint) {
 		fmt.Fprintln(a.Stderr, err)
@@ -228,6 +272,28 @@ func runSimulate(ctx context.Context, a *command.App, f simulateFlags, given fun
 		err = plotRuns(a.Stderr, f.plot, f.out, r)
 	}
 	return err
+}
+
+// asFlags adds to an error that recommends keys how they are given here.
+func asFlags(err error) error {
+	remedy, ok := job.RemedyOf(err)
+	if !ok {
+		return err
+	}
+	flags := ""
+	for _, c := range remedy {
+		switch {
+		case c.Value == nil:
+		case strings.Contains(c.Key, "."):
+			flags += fmt.Sprintf(" --set %s=%v", c.Key, c.Value)
+		default:
+			flags += fmt.Sprintf(" --%s %v", strings.ReplaceAll(c.Key, "_", "-"), c.Value)
+		}
+	}
+	if flags == "" {
+		return err
+	}
+	return fmt.Errorf("%w:%s", err, flags)
 }
 
 // plotRuns draws a run, and those of other seeds beside it.
@@ -266,15 +332,46 @@ func sayBegin(w io.Writer, head string, done int, others []string) {
 	}
 }
 
-// simulateView follows a simulation on standard error: a line a round.
+// simulateView follows a simulation on standard error: a line a round, and one for what else takes long.
 type simulateView struct {
 	w      io.Writer
 	headed bool
 	began  time.Time
 	first  int // the first round of this process
+	slow   doing
+}
+
+// doing says what is being done once it has taken a while.
+type doing struct {
+	mu    sync.Mutex
+	later *time.Timer
+	at    int // what is being done, counted
+}
+
+// quiet is how long something may take before it is spoken of.
+const quiet = 3 * time.Second
+
+// begin ends what was being done, and says what is done now if nothing else begins within the wait.
+func (d *doing) begin(w io.Writer, wait time.Duration, what string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.later != nil {
+		d.later.Stop()
+	}
+	d.at++
+	if now := d.at; what != "" {
+		d.later = time.AfterFunc(wait, func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			if d.at == now {
+				fmt.Fprintf(w, "  %s ...\n", what)
+			}
+		})
+	}
 }
 
 func (v *simulateView) show(_ sweep.Point, r simulate.Round, of int) {
+	v.slow.begin(v.w, 0, "")
 	if !v.headed {
 		fmt.Fprintln(v.w, "  round  rank  cohort  clipped   signal    noise  accuracy     left")
 		v.headed, v.began, v.first = true, time.Now(), r.Number
@@ -324,6 +421,9 @@ func (r simulation) print(w io.Writer) error {
 	line("  noise           z %.4g; norm %.3g of the mean update's %.3g; rho %.3g", r.NoiseMultiplier, r.NoiseNorm, r.SignalNorm, r.Rho)
 	line("  clipped         %5.1f %% of updates", 100*r.Clipped)
 	line("  a device moves  %s up, %s down in a round it is drawn in (vector and slice, without keys)", terminal.Bytes(int64(r.BytesUp)), terminal.Bytes(int64(r.BytesDown)))
+	if r.Division != nil {
+		line("  data            %s", r.Division)
+	}
 	line("  engine          %s", r.Engine)
 	line("  took            %s", time.Duration(r.Seconds*float64(time.Second)).Round(time.Second/10))
 	if r.Checkpoint != "" {
