@@ -86,10 +86,13 @@ type Result struct {
 
 // PassResult is one run of the job, and every way in which it was scored.
 type PassResult struct {
-	Pass     Pass      `json:"pass"`
-	Canaries int       `json:"canaries"`
-	Rounds   int       `json:"rounds"` // charged, released or not
-	Of       int       `json:"of"`     // rounds of the job
+	Pass Pass `json:"pass"`
+	// Runs is how often the job was run: more than once where its population is too small for enough canaries.
+	// Each run has canaries of its own.
+	Runs     int       `json:"runs"`
+	Canaries int       `json:"canaries"` // of all runs
+	Rounds   int       `json:"rounds"`   // of all runs, charged, released or not
+	Of       int       `json:"of"`       // rounds of the job, times runs
 	Released int       `json:"released"`
 	Guesses  []Guesses `json:"guesses"`
 	// Scores and In are of each canary, by the best way of looking: for a plot.
@@ -112,14 +115,27 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	out := Result{Confidence: 1 - cfg.Level, Epsilon: -1}
 	for i, p := range passes {
 		until := began.Add(cfg.Limit * time.Duration(i+1) / time.Duration(len(passes)))
-		r, err := newRun(cfg, p)
-		if err != nil {
-			return out, err
+		var runs []*run
+		for n := range cfg.repeats(p) {
+			if n > 0 && time.Now().After(until) {
+				break
+			}
+			if cfg.Seed != nil { // a run's randomness is its own
+				cfg.Seed = append(slices.Clone(cfg.Seed[:len(cfg.Seed)-1]), cfg.Seed[len(cfg.Seed)-1]+byte(min(n, 1)))
+			}
+			r, err := newRun(cfg, p)
+			if err != nil {
+				return out, err
+			}
+			if err := r.rounds(ctx, until); err != nil {
+				return out, err
+			}
+			runs = append(runs, r)
 		}
-		if err := r.rounds(ctx, until); err != nil {
-			return out, err
+		if canaries := len(runs) * len(runs[0].in); canaries < leastGuesses {
+			return out, fmt.Errorf("%w: %d canaries in the time of limit, must be at least %d: give it more", ErrConfig, canaries, leastGuesses)
 		}
-		if err := r.judge(&out, cfg.Level/float64(len(passes))); err != nil {
+		if err := judge(runs, &out, cfg.Level/float64(len(passes))); err != nil {
 			return out, err
 		}
 	}
@@ -158,6 +174,19 @@ func (c *Config) fill() error {
 	}
 	c.Job.Adapter.Start = "" // what the first round begins with is no secret of a device
 	return nil
+}
+
+// fewCanaries is how many canaries a fleet too small for them has in several runs together.
+const fewCanaries = 64
+
+// repeats is how often the job is run: once, or where all of its population are too few canaries, until they
+// are enough.
+func (c *Config) repeats(p Pass) int {
+	n := c.Job.Cohort.Population
+	if p != PassUpdates || n >= leastGuesses || n < 1 {
+		return 1
+	}
+	return (max(c.Canaries, fewCanaries) + n - 1) / n
 }
 
 // hasPresence: only where coins choose the cohort, and what they can tip is in delta,
@@ -203,6 +232,9 @@ func newRun(cfg Config, pass Pass) (*run, error) {
 		return nil, err
 	}
 	n := cfg.Canaries
+	if cfg.repeats(pass) > 1 {
+		n = j.Cohort.Population // of each run
+	}
 	if n > j.Cohort.Population {
 		return nil, fmt.Errorf("%w: %d canaries are more than cohort.population = %d", ErrConfig, n, j.Cohort.Population)
 	}
@@ -214,7 +246,7 @@ func newRun(cfg Config, pass Pass) (*run, error) {
 		// What becomes of a round is little, and shared by all canaries that are there.
 		n = min(n, j.Cohort.Population/4, max(16, min(64, int(rate/8))))
 	}
-	if n < leastGuesses {
+	if n*cfg.repeats(pass) < leastGuesses {
 		return nil, fmt.Errorf("%w: %d canaries, must be at least %d", ErrConfig, n, leastGuesses)
 	}
 	if r.talkers = max(16, int(rate/2)); j.Cohort.SamplingRate == 1 {

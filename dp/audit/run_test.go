@@ -216,3 +216,18 @@ func FuzzReadTrace(f *testing.F) {
 		}
 	})
 }
+
+// A fleet too small for canaries is audited in several runs of its job: the README's command.
+func TestFewDevicesInSeveralRuns(t *testing.T) {
+	j, err := job.Load("../../examples/job.yaml")
+	ok(t, err)
+	j.Adapter.Sequence = 8
+	r := audited(t, j)
+	if p := r.Passes[0]; len(r.Passes) != 1 || p.Runs != 16 || p.Canaries != 64 || p.Rounds != 160 || len(p.Scores) != 64 {
+		t.Errorf("%+v", p)
+	}
+	// Noise for a million devices hides none of four: nearly all guesses are right, of all runs together.
+	if r.Epsilon < 1 || r.Epsilon > r.Most || r.Flawed {
+		t.Errorf("epsilon at least %v, at most %v can show, flawed %v", r.Epsilon, r.Most, r.Flawed)
+	}
+}

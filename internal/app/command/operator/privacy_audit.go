@@ -65,7 +65,7 @@ job is called flawed with the probability that --confidence leaves.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.job, "job", "", "job file (required)")
 	fl.StringVar(&f.base, "base", "", "base folder in place of the job file's: what matters of it is how many values are trained")
-	fl.IntVar(&f.canaries, "canaries", 0, fmt.Sprintf("synthetic devices, each in or out by a coin, of the job's population; 0: %d, or as many as fit", audit.DefaultCanaries))
+	fl.IntVar(&f.canaries, "canaries", 0, fmt.Sprintf("synthetic devices, each in or out by a coin, of the job's population, or of several runs where that is below 8; 0: %d, or as many as fit", audit.DefaultCanaries))
 	fl.Float64Var(&f.confidence, "confidence", 1-audit.DefaultLevel, "probability with which the lower bound holds")
 	fl.Float64Var(&f.online, "online", 1, "share of the devices that is there before a draw")
 	fl.Float64Var(&f.dropout, "dropout", 0, "share of the drawn devices that vanishes in mid-round")
@@ -192,7 +192,11 @@ func (r auditReport) print(w io.Writer) error {
 	fmt.Fprintf(w, "  ledger          %.4g at delta %.3g, %s adjacency, %s accountant, sampling %s, %d rounds\n",
 		r.Ledger.Epsilon, r.Ledger.Delta, r.Ledger.Adjacency, r.Ledger.Accountant, r.Ledger.Sampling, r.Ledger.Rounds)
 	for _, p := range r.Passes {
-		fmt.Fprintf(w, "\n%s: %d canaries, %d of %d rounds, %d released\n", p.Pass, p.Canaries, p.Rounds, p.Of, p.Released)
+		again := ""
+		if p.Runs > 1 {
+			again = fmt.Sprintf(" of %d runs, since the job's population is small", p.Runs)
+		}
+		fmt.Fprintf(w, "\n%s: %d canaries%s, %d of %d rounds, %d released\n", p.Pass, p.Canaries, again, p.Rounds, p.Of, p.Released)
 		for _, g := range p.Guesses {
 			fmt.Fprintf(w, "  by %-12s %d guessed in, %d out: %d of %d right, epsilon %.4g at least\n", g.Score, g.In, g.Out, g.Right, g.In+g.Out, g.Epsilon)
 		}
