@@ -1,11 +1,13 @@
 package starling
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -181,5 +183,33 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 				lacks("the folder " + span)
 			}
 		}
+	}
+}
+
+// The table of docs/INTEROP.md counts the checks that docs/results/interop.csv holds.
+func TestInteropCountsItsChecks(t *testing.T) {
+	checks, err := os.ReadFile("docs/results/interop.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("docs/INTEROP.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := strings.Count(string(checks), "\n") - 1
+	passed := len(regexp.MustCompile(`(?m),ok$`).FindAll(checks, -1))
+	if want := fmt.Sprintf("%d checks passed, %d failed.", passed, made-passed); !strings.Contains(string(page), want) {
+		t.Errorf("docs/INTEROP.md does not say %q", want)
+	}
+	sum := 0
+	for _, m := range regexp.MustCompile(`(?m)^\| .* \| (\d+) \| \d+ \| \S+ \|$`).FindAllStringSubmatch(string(page), -1) {
+		n, err := strconv.Atoi(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += n
+	}
+	if sum != made {
+		t.Errorf("docs/INTEROP.md counts %d checks, the file has %d", sum, made)
 	}
 }

@@ -2,7 +2,7 @@
 every architecture, and a real one where it is given. Prints a table in markdown and
 exits with 1 where a figure misses its limit."""
 
-import argparse, base64, json, os, subprocess, sys, tempfile, warnings
+import argparse, base64, csv, json, os, subprocess, sys, tempfile, warnings
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
@@ -556,6 +556,7 @@ def main():
     p.add_argument("--starling", required=True)
     p.add_argument("--probe", required=True)
     p.add_argument("--minilm", help="folder of all-MiniLM-L6-v2")
+    p.add_argument("--csv", help="write the checks to this file as well, for summary.py")
     p.add_argument("--only", default="", help="run only the cases whose names begin so (several, by commas)")
     a = p.parse_args()
     a.only = tuple(a.only.split(","))
@@ -595,6 +596,9 @@ def main():
     print("| case | what | worst | |\n| --- | --- | --- | --- |")
     for r in rows:
         print("| " + " | ".join(r) + " |")
+    if a.csv:
+        with open(a.csv, "w", newline="") as f:
+            csv.writer(f, lineterminator="\n").writerows([["case", "what", "worst", "verdict"], *rows])
     print(f"\n{len(rows) - failed} passed, {failed} failed")
     sys.exit(failed > 0)
 

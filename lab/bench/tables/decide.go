@@ -12,8 +12,8 @@ type group struct {
 	Questions []question `yaml:"questions"`
 }
 
-// A question has an answer of words with a %s for each figure, which is read from the tables below it. So the page that
-// opens the document cannot say what no table says.
+// A question has an answer of words with a %s for each figure, which is read from the tables. So the page cannot give a
+// figure that no table has, unless its words say where it is from.
 type question struct {
 	Asked   string     `yaml:"asked"`
 	Answer  string     `yaml:"answer"`
@@ -33,13 +33,19 @@ var decisions = read[[]group](decisionsFile)
 // notMeasured stands where no table has the figure.
 const notMeasured = "**not measured**"
 
-// opening is the page that opens the document.
-func opening(results map[string]result) string {
+//go:embed page.txt
+var pageText string
+
+// page is the document to decide by: the questions, and what is compared with what.
+func page(results map[string]result) string {
+	return strings.Replace(pageText, "QUESTIONS\n", questions(results), 1)
+}
+
+// questions are the tables of questions and answers.
+func questions(results map[string]result) string {
 	var b strings.Builder
-	b.WriteString("\n## What to decide by\n\nEvery figure here is a cell of a table below, on two shared processors; the last column leads to it, and to what\n" +
-		"was not measured.\n")
 	for _, group := range decisions {
-		fmt.Fprintf(&b, "\n| %s | | more |\n| --- | --- | --- |\n", group.Title)
+		fmt.Fprintf(&b, "\n| %s | | table |\n| --- | --- | --- |\n", group.Title)
 		for _, q := range group.Questions {
 			cells := make([]any, len(q.Figures))
 			for i, f := range q.Figures {
@@ -49,10 +55,10 @@ func opening(results map[string]result) string {
 				}
 			}
 			title := titleOf(q.Section)
-			fmt.Fprintf(&b, "| %s | %s | [%s](#%s) |\n", q.Asked, fmt.Sprintf(q.Answer, cells...), title, anchor(title))
+			fmt.Fprintf(&b, "| %s | %s | [%s](%s#%s) |\n", q.Asked, fmt.Sprintf(q.Answer, cells...), title, tablesName, anchor(title))
 		}
 	}
-	return b.String()
+	return strings.TrimPrefix(b.String(), "\n")
 }
 
 // find reads the figure from a section's tables.

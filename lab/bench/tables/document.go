@@ -8,14 +8,19 @@ import (
 	"strings"
 )
 
-const preamble = `# Benchmarks
+// The two documents, in docs.
+const (
+	pageName   = "BENCHMARKS.md"
+	tablesName = "results/benchmarks.md"
+)
 
-Words are in the [glossary](GLOSSARY.md). **Every table here is written by ` + "`make bench`" + `** (` + "`make bench ONLY=secagg`" + `
-for one section); nothing is edited by hand, and each section says when, from what and on what machine it was made.
-Times are processor time unless a column says wall. The machines are shared: read ratios within a table, not
-milliseconds across tables. Behind each section stands the SHA-256 of what its command printed, which a test compares:
-a figure that is changed by hand fails it. What was measured on the way, and before a change, is in the
-[changelog](../CHANGELOG.md).
+const preamble = `# Benchmarks, the tables
+
+` + "`make bench`" + ` writes every table here (` + "`make bench ONLY=secagg`" + ` one section). Each section says when, from what
+commit and on what machine it was made. Times are processor time unless a column says wall. The machines are shared:
+read ratios within a table, not milliseconds across tables. Behind each section is the SHA-256 of what its command
+printed; a test fails for a figure that is changed by hand. [The page to decide by](../BENCHMARKS.md) quotes these
+tables.
 `
 
 // result is what a section's command made.
@@ -60,7 +65,6 @@ func parse(document string) map[string]result {
 func render(results map[string]result) string {
 	var b strings.Builder
 	b.WriteString(preamble)
-	b.WriteString(opening(results))
 	for _, s := range sections {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", s.Title, strings.TrimSpace(s.About))
 		r, ok := results[s.Name]

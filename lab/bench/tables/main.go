@@ -1,8 +1,8 @@
-// Command tables runs the committed benchmarks and writes their figures into
-// docs/BENCHMARKS.md, each section with the command, commit, day and machine that
-// made it. Sections that are not run keep what they have.
+// Command tables runs the committed benchmarks. It writes their figures into docs/results/benchmarks.md, each section
+// with the command, commit, day and machine that made it, and the page to decide by, docs/BENCHMARKS.md, from those.
+// Sections that are not run keep what they have.
 //
-//	go run -C lab ./bench/tables [-only NAME,...] [-out docs/BENCHMARKS.md] [-list] [-render]
+//	go run -C lab ./bench/tables [-only NAME,...] [-out docs] [-list] [-render]
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ import (
 
 func main() {
 	only := flag.String("only", "", "run these sections, separated by commas (default: all but those that take an hour)")
-	out := flag.String("out", "docs/BENCHMARKS.md", "the document")
+	out := flag.String("out", "docs", "the folder of the two documents")
 	list := flag.Bool("list", false, "list the sections and run nothing")
 	again := flag.Bool("render", false, "write the document with the figures it has: after a change of a section's words")
 	root := flag.String("root", "..", "the repository's folder, which scripts and paths are relative to")
@@ -50,12 +51,12 @@ func run(ctx context.Context, only, out string, again bool) error {
 	if again {
 		chosen = nil
 	}
-	text, err := os.ReadFile(out)
+	text, err := os.ReadFile(filepath.Join(out, tablesName))
 	if err != nil && !os.IsNotExist(err) {
 		return err
 	}
 	results := parse(string(text))
-	if err := os.WriteFile(out, []byte(render(results)), 0o644); err != nil {
+	if err := write(out, results); err != nil {
 		return err
 	}
 	if len(chosen) > 0 {
@@ -77,11 +78,25 @@ func run(ctx context.Context, only, out string, again bool) error {
 			return err
 		}
 		results[s.Name] = printed(of, table)
-		if err := os.WriteFile(out, []byte(render(results)), 0o644); err != nil {
+		if err := write(out, results); err != nil {
 			return err
 		}
 	}
 	return failed
+}
+
+// write makes both documents anew in a folder.
+func write(folder string, results map[string]result) error {
+	for name, text := range map[string]string{pageName: page(results), tablesName: render(results)} {
+		name = filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // choose finds the sections by name.
@@ -107,8 +122,8 @@ func made(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("no commit to name: %w", err)
 	}
-	// The document itself changes with every section.
-	changes, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--", ":!docs/BENCHMARKS.md").Output()
+	// The documents themselves change with every section.
+	changes, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--", ":!docs/"+pageName, ":!docs/"+tablesName).Output()
 	if err != nil {
 		return "", err
 	}
