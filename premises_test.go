@@ -29,7 +29,7 @@ var premises = []premise{
 	{
 		argument: "tracing: devices that know who is in their shard can have nobody honest convicted, " +
 			"as long as the declared share of hostile devices holds",
-		text: "docs/PRIVACY.md: although hostile devices choose when to strike",
+		text: "docs/privacy/proofs.md: although hostile devices choose when to strike",
 		keys: map[string]any{"shard.anonymous": false, "shard.identified": false, "shard.corrupt": 0.05, "shard.groups": 0,
 			"cohort.sampling_rate": 1.0},
 		tests: []string{"coordinator/internal/fleet TestHostileCoalitionFramesNobody", "coordinator/internal/fleet TestWeightOfTheInnocent",
@@ -37,7 +37,7 @@ var premises = []premise{
 	},
 	{
 		argument: "tracing: a device that strikes wherever it is gets convicted, because shards of the floor often hold no hostile device",
-		text:     "docs/PRIVACY.md: of 64 devices by default within 17",
+		text:     "docs/privacy/proofs.md: of 64 devices by default within 17",
 		keys:     map[string]any{"shard.floor": 10, "shard.corrupt": 0.05, "cohort.population": 24},
 		holds: func(j job.Job) error {
 			for _, n := range []int{24, 300, 10_000} {
@@ -65,13 +65,13 @@ var premises = []premise{
 	},
 	{
 		argument: "strikes: a device is struck for silence by its own deadline, so that one coin tips nothing",
-		text:     "docs/PRIVACY.md: who is excluded for silence",
+		text:     "docs/privacy/proofs.md: who is excluded for silence",
 		keys:     map[string]any{"deadlines.enough": 0.9, "cohort.sampling_rate": 1.0},
 		tests:    []string{"coordinator TestSilenceHangsOnNobodyElse", "coordinator TestHostileSilence"},
 	},
 	{
 		argument: "quorum: one device's coin shows by nothing but the sum, because the others decide alone whether a shard is released",
-		text:     "docs/PRIVACY.md: The quorum rule",
+		text:     "docs/privacy/proofs.md: The quorum rule",
 		keys: map[string]any{"cohort.sampling_rate": 1.0, "cohort.dropout": 0.0, "cohort.quorum": 0, "cohort.sampling": "",
 			"shard.corrupt": 0.05, "shard.breach_bits": 40, "shard.trim": 0},
 		holds: func(j job.Job) error { // and in the first sampled job that an owner would write
