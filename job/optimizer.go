@@ -19,7 +19,7 @@ var optimizers = []string{FedAvg, FedAvgM, FedAdagrad, FedAdam, FedYogi}
 // Derived fills in the learning rate and epsilon that follow from the optimizer. At rate 1 a mean
 // update is applied as it is; FedAdam and FedYogi move every value by about the learning rate
 // whatever the size of the update, and have the published rates (Nguyen et al. 2024: 1e-3, 1e-5).
-// FedAdagrad's steps shrink with the rounds; its rate was measured (docs/RATIONALE.md).
+// FedAdagrad's steps shrink with the rounds; its rate was measured.
 func (s Server) Derived() Server {
 	rate, epsilon := 1.0, 1e-3
 	switch s.Optimizer {

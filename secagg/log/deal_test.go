@@ -132,7 +132,7 @@ func TestGroundHeads(t *testing.T) {
 	}
 }
 
-// TestGrindingBits holds the figures of docs/RATIONALE.md, *The draw of a group is a device's own*: how many
+// TestGrindingBits holds the figures of docs/RATIONALE.md, *Devices are aggregated by masks*: how many
 // of a coordinator's own keys it can expect in one of 156 groups after 2^b heads. Each bit
 // gives it less than one key; honest devices it does not move.
 func TestGrindingBits(t *testing.T) {

@@ -27,7 +27,7 @@ def main():
     print(f'<rect width="100%" height="100%" rx="6" fill="#16181d"/><g font-family="ui-monospace,Menlo,Consolas,monospace" font-size="{SIZE}" fill="#d6dae0" xml:space="preserve">')
     for i, l in enumerate(shown):
         colour = ' fill="#8fd694"' if "chosen" in l or l.startswith("$") else ' fill="#e8c06a"' if l.startswith(("Simulated", "Delivered")) else ""
-        print(f'<text x="12" y="{24 + LINE * i}"{colour}>{escape(l)}</text>')
+        print(f'<text x="12" y="{24 + LINE * i}"{colour}>{escape(l).replace(" ", chr(160))}</text>')
     print("</g></svg>")
 
 
