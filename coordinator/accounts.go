@@ -163,9 +163,9 @@ func (a *accounts) allow(spent []dp.Event, next dp.Event) error {
 	return nil
 }
 
-// another reports whether any round of the job may follow those spent, whatever it draws: of
+// mayStartAnother reports whether any round of the job may follow those spent, whatever it draws: of
 // a ledger of the job's own events that is a count, of another one the cheapest is asked.
-func (a *accounts) another(spent []dp.Event, id uint64) error {
+func (a *accounts) mayStartAnother(spent []dp.Event, id uint64) error {
 	next := a.costly
 	if a.stranger {
 		var err error

@@ -79,15 +79,15 @@ func (c *Coordinator) Attend(open func() (Conn, error)) error {
 func (c *Coordinator) attend(conn Conn) {
 	defer c.slots.Leave()
 	defer conn.CloseNow()
-	defer c.unbroken(conn)
+	defer c.recoverSession(conn)
 	if s, end := c.begin(conn); s != nil {
 		defer end()
-		c.over(s, s.Serve(s.took, s.broke))
+		c.over(s, s.Serve(s.onMessage, s.onProtocolError))
 	}
 }
 
-// unbroken has what one device brings about end no other's session.
-func (c *Coordinator) unbroken(conn Conn) {
+// recoverSession logs a panic of one session, so that it ends no other.
+func (c *Coordinator) recoverSession(conn Conn) {
 	if p := recover(); p != nil {
 		c.log.Error("a session broke", "remote", conn.Peer().Address, "panic", p, "stack", string(debug.Stack()))
 	}

@@ -193,7 +193,7 @@ func (c *Coordinator) askAnother() error {
 	if !c.private() {
 		return nil
 	}
-	return stopped(c.core.nextRound, c.accounts.another(c.spent, c.core.nextRound))
+	return stopped(c.core.nextRound, c.accounts.mayStartAnother(c.spent, c.core.nextRound))
 }
 
 // stopped is how accounts' word on a round is said.

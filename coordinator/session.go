@@ -57,12 +57,15 @@ func (c *Coordinator) begin(conn Conn) (*session, func()) {
 	return s, end
 }
 
-// took passes a message on to the engine, broke what no device sends.
-func (s *session) took(ctx context.Context, m wire.Message) bool {
+// onMessage passes a message on to the engine. It reports whether the engine took it.
+func (s *session) onMessage(ctx context.Context, m wire.Message) bool {
 	return s.c.post(ctx, messageEvent{s, m})
 }
 
-func (s *session) broke(ctx context.Context, msg *wire.Error) { s.c.post(ctx, brokenEvent{s, msg}) }
+// onProtocolError tells the engine that the device sent what no honest one sends.
+func (s *session) onProtocolError(ctx context.Context, msg *wire.Error) {
+	s.c.post(ctx, brokenEvent{s, msg})
+}
 
 // over notes why a session ended.
 func (c *Coordinator) over(s *session, cause error) {

@@ -27,7 +27,7 @@ func (c *Coordinator) strike(d *fleet.Device, roundID uint64, reason string, pro
 	if d.Excluded {
 		return
 	}
-	exclude, err := c.hold(d, roundID, reason, proven)
+	exclude, err := c.recordStrike(d, roundID, reason, proven)
 	if err != nil {
 		c.broken = err
 		return
@@ -36,12 +36,12 @@ func (c *Coordinator) strike(d *fleet.Device, roundID uint64, reason string, pro
 		"reason", reason, "strikes", d.Strikes, "excluded", exclude)
 	if exclude {
 		c.metrics.Excluded.Inc()
-		c.shut(d, reason)
+		c.expel(d, reason)
 	}
 }
 
-// hold keeps a strike, and says whether it excludes.
-func (c *Coordinator) hold(d *fleet.Device, roundID uint64, reason string, proven bool) (exclude bool, err error) {
+// recordStrike stores a strike and reports whether it excludes the device.
+func (c *Coordinator) recordStrike(d *fleet.Device, roundID uint64, reason string, proven bool) (exclude bool, err error) {
 	if h := c.cfg.Host; h != nil {
 		d.Strikes, exclude, err = h.Strike(d.ID, roundID, reason, proven, maxStrikes)
 		return exclude, err
@@ -51,8 +51,8 @@ func (c *Coordinator) hold(d *fleet.Device, roundID uint64, reason string, prove
 	return exclude, c.store.Strike(d.ID, roundID, reason, exclude)
 }
 
-// shut takes a device out of the population and ends its session.
-func (c *Coordinator) shut(d *fleet.Device, reason string) {
+// expel takes a device out of the population and ends its session.
+func (c *Coordinator) expel(d *fleet.Device, reason string) {
 	c.fleet.Exclude(d, reason)
 	if d.Link != nil {
 		c.fleet.Unready(d)
@@ -85,7 +85,7 @@ func (c *Coordinator) musterFleet() error {
 			continue
 		}
 		if d := c.fleet.Of(id); d != nil && !d.Excluded {
-			c.shut(d, why)
+			c.expel(d, why)
 		}
 	}
 	for d := range c.fleet.Outside() {

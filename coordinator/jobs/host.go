@@ -228,13 +228,13 @@ func (h *Host) Run(ctx context.Context) error {
 func (h *Host) Close() error {
 	var err error
 	for _, name := range sortedKeys(h.open) {
-		err = errors.Join(err, h.shut(name))
+		err = errors.Join(err, h.closeJob(name))
 	}
 	return errors.Join(err, h.store.Close())
 }
 
-// shut closes a job that is over.
-func (h *Host) shut(name string) error {
+// closeJob closes a job that has ended.
+func (h *Host) closeJob(name string) error {
 	h.mu.Lock()
 	s := h.seats[name]
 	delete(h.seats, name)
@@ -283,7 +283,7 @@ func (h *Host) follow(ctx context.Context, wg *sync.WaitGroup) error {
 			if o != nil && !o.over {
 				continue // its end is on its way
 			}
-			if err := errors.Join(h.shut(j.Name), h.say(j, store.StateArchived, j.Reason)); err != nil {
+			if err := errors.Join(h.closeJob(j.Name), h.say(j, store.StateArchived, j.Reason)); err != nil {
 				return err
 			}
 		case o != nil && !o.over:
@@ -310,7 +310,7 @@ func (h *Host) follow(ctx context.Context, wg *sync.WaitGroup) error {
 	for _, j := range waiting {
 		if active < h.cfg.MaxOpen {
 			active++
-			if err := errors.Join(h.shut(j.Name), h.say(j, store.StateRunning, "")); err != nil { // it may have failed before
+			if err := errors.Join(h.closeJob(j.Name), h.say(j, store.StateRunning, "")); err != nil { // it may have failed before
 				return err
 			}
 			h.start(ctx, wg, j)

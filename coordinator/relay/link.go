@@ -35,8 +35,8 @@ const (
 	gather     = 10 * time.Millisecond
 	gatherMany = 50 * time.Millisecond
 	many       = 256
-	// plenty is how much is not gathered any longer.
-	plenty = 64 << 10
+	// flushBytes are sent at once; fewer are gathered for a while.
+	flushBytes = 64 << 10
 	// A link on which nothing came for so long is over; each end says something each pulse.
 	pulse    = 5 * time.Second
 	deadLink = 20 * time.Second
@@ -242,7 +242,7 @@ func (l *link) push(s *stream, data int) {
 
 // more counts bytes that one of those that are to send has got beside; under mu.
 func (l *link) more(data int) {
-	if l.waiting += data; l.waiting >= plenty && l.waiting-data < plenty {
+	if l.waiting += data; l.waiting >= flushBytes && l.waiting-data < flushBytes {
 		l.change.Signal()
 	}
 }
@@ -286,7 +286,7 @@ func (l *link) send() {
 		case l.first == nil || l.sent-l.taken > window-leastTurn:
 			l.change.Wait()
 			continue
-		case l.waiting < plenty && wait > 0:
+		case l.waiting < flushBytes && wait > 0:
 			late.Reset(wait)
 			l.change.Wait()
 			continue

@@ -129,7 +129,7 @@ func (s *stream) say() {
 	data := min(s.out.len(), s.credit)
 	// Who sends so much that either end waits for the other's credit has none wait for others.
 	if s.owed >= s.least() && s.room < s.least()/4 || s.out.len() > s.credit {
-		data += plenty
+		data += flushBytes
 	}
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()

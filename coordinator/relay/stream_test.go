@@ -54,8 +54,8 @@ func TestCreditIsNotGatheredWhereItIsWaitedFor(t *testing.T) {
 		s.mu.Lock()
 		s.grant(downWindow - c.room)
 		s.mu.Unlock()
-		if !s.ringed || (l.waiting >= plenty) != c.soon {
-			t.Errorf("%s: waits for %d bytes of others", name, plenty-l.waiting)
+		if !s.ringed || (l.waiting >= flushBytes) != c.soon {
+			t.Errorf("%s: waits for %d bytes of others", name, flushBytes-l.waiting)
 		}
 	}
 }

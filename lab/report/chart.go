@@ -37,7 +37,7 @@ type mark struct {
 	n               int
 }
 
-// over is the mark of the values that the seeds have at x.
+// over is the mean and interval at x over the seeds.
 func over(x float64, values []float64) mark {
 	m := mark{x: x, y: summarize(values).Mean, n: len(values)}
 	m.low, m.high = IntervalT.of(values)

@@ -67,7 +67,7 @@ type Fleet struct {
 	resting   map[*Device]struct{} // that rested when last looked at
 }
 
-// New is a fleet of nobody.
+// New returns an empty Fleet.
 func New() *Fleet {
 	return &Fleet{byID: map[[32]byte]*Device{}, runs: runs{by: map[beginning]*run{}}, out: map[[32]byte]*Device{}, ready: map[*Device]struct{}{}, resting: map[*Device]struct{}{}}
 }
@@ -181,7 +181,7 @@ func (f *Fleet) absent(d *Device, is bool) {
 	}
 }
 
-// Pardon holds nothing against a device any more; Muster says whether it is drawn.
+// Pardon clears a device's strikes; Muster says whether it is drawn.
 func (f *Fleet) Pardon(d *Device) {
 	d.Standing = Standing{}
 	d.Works()

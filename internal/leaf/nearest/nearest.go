@@ -1,4 +1,4 @@
-// Package nearest finds the name that somebody meant who mistyped it.
+// Package nearest suggests the closest name for a mistyped one.
 package nearest
 
 import "strings"

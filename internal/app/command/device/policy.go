@@ -40,7 +40,7 @@ func (p *policyFlags) add(fl *pflag.FlagSet) {
 	fl.IntVar(&g.Memory, "memory", 0, says("most memory of a training program, the base included, in MiB (default %d)", d.Memory))
 	fl.StringSliceVar(&g.Uplinks, "uplinks", nil, says("schemes that updates may be sent in (default %s)", strings.Join(d.Uplinks, ",")))
 	fl.Float64Var(&g.OwnNoise, "own-noise", 0, says("least noise that this device itself adds, over the clip norm (default %v; none with --trust-local)", d.OwnNoise))
-	fl.Float64Var(&g.Bits, "bits", 0, says("most bits that a job's rounds could tell if all others lied, 0: no limit (default %.0f; no limit with --trust-local)", d.Bits))
+	fl.Float64Var(&g.Bits, "bits", 0, says("maximum leakage (bits) of all rounds if everyone else colludes, 0: no limit (default %.0f; no limit with --trust-local)", d.Bits))
 	fl.IntVar(&g.Examples, "examples", 0, says("least distinct examples that an update averages (default %d; %d with --trust-local)", d.Examples, here.Examples))
 	fl.StringSliceVar(&g.Tensors, "tensors", nil, says("what may be trained: %v, names of tensors, or any (default %s; any with --trust-local)", model.Classes(), strings.Join(d.Tensors, ",")))
 	fl.Float64Var(&g.Leak, "leak", 0, says("greatest share of an update's tokens that trying the job before joining it may find, 0..1 (default %v; with --trust-local it is tried if this is given)", d.Leak))
