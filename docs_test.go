@@ -85,7 +85,7 @@ func TestDecisionsAreWhole(t *testing.T) {
 	}
 }
 
-// TestWordsAreExplained: whoever opens a document can look its words up.
+// TestWordsAreExplained: anyone who opens a document can look its words up.
 func TestWordsAreExplained(t *testing.T) {
 	names, err := filepath.Glob("docs/*.md")
 	if err != nil || len(names) < 10 {

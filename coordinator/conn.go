@@ -16,7 +16,7 @@ type Conn interface {
 	// Write returns when the frame is on its way, or with an error about half a minute after the
 	// peer stopped reading.
 	Write(frame []byte) error
-	// Ping asks whether the peer is alive. The answer is read by whoever calls Read.
+	// Ping asks whether the peer is alive. The answer is read by anyone who calls Read.
 	Ping() error
 	// Answered is the time of the last answer to a Ping; long ago if there was none.
 	Answered() time.Time

@@ -36,7 +36,7 @@ type aliveEvent struct{ answer chan<- struct{} }
 
 func (aliveEvent) engineEvent() {}
 
-// health is what was found last. Whoever asks gets that while it is fresh: strangers who
+// health is what was found last. Anyone who asks gets that while it is fresh: strangers who
 // ask often write nothing more.
 type health struct {
 	began  time.Time // with its monotonic part
@@ -75,7 +75,7 @@ func (c *Coordinator) Alive(ctx context.Context) error {
 	return nil
 }
 
-// unheard is for how long the engine has owed an answer. Whoever asks waits for it for a
+// unheard is for how long the engine has owed an answer. Anyone who asks waits for it for a
 // second at most, and for what others were told last while that is fresh.
 func (c *Coordinator) unheard(ctx context.Context) time.Duration {
 	h := &c.health

@@ -61,7 +61,7 @@ type player struct {
 	// begunAgain: it got the assignment of that round once more.
 	begunAgain bool
 	fused      bool
-	pinged     func() // called at each ping, by whoever reads
+	pinged     func() // called at each ping, by anyone who reads
 	client     *secagg.Client
 	upload     *wire.Upload
 	lat        *quant.Lattice

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestRollTellsNobodyWhoIsEnrolled: whoever knows or guesses the population cannot
+// TestRollTellsNobodyWhoIsEnrolled: anyone who knows or guesses the population cannot
 // find it in a certificate without the nonce, nor see that two are about the same;
 // with the nonce it verifies, and so do those of before.
 func TestRollTellsNobodyWhoIsEnrolled(t *testing.T) {

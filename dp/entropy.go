@@ -89,7 +89,7 @@ func (s *bitSource) below(n uint64) uint64 {
 
 // bernoulli is true with probability exactly a/b, 0 <= a <= b < 2^63. It
 // compares a/b with a uniform real of which it draws 32 bits at a time: after
-// u, the real lies in [u, u+1)*2^-32, and where that interval straddles a/b the
+// u, the real is in [u, u+1)*2^-32, and where that interval straddles a/b the
 // position of a/b inside it is the fraction (a*2^32 - u*b)/b to go on with.
 func (s *bitSource) bernoulli(a, b uint64) bool {
 	for s.err == nil {
@@ -132,7 +132,7 @@ func (s *bitSource) bernoulliBig(a, b *big.Int) bool {
 func (s *bitSource) bernoulliScaled(a, b *big.Int, bTop uint64, shift uint, tmp *big.Int) bool {
 	aTop := tmp.Rsh(a, shift).Uint64()
 	u := uint64(s.uint32())
-	// a/b lies between aTop/(bTop+1) and (aTop+1)/bTop.
+	// a/b is between aTop/(bTop+1) and (aTop+1)/bTop.
 	hi, lo := bits.Mul64(u+1, bTop+1)
 	if hi < aTop>>32 || hi == aTop>>32 && lo <= aTop<<32 {
 		return s.err == nil
@@ -174,7 +174,7 @@ func (s *bitSource) bernoulliExpOne() bool {
 			return k&1 == 1 && s.err == nil
 		}
 		if u == inverse[k] {
-			// The real lies in [u, u+1)*2^-32, and so does 1/k!.
+			// The real is in [u, u+1)*2^-32, and so does 1/k!.
 			if below := s.bernoulli(1<<32-u*factorials[k], factorials[k]); below {
 				return k&1 == 0 && s.err == nil // K = k+1
 			}

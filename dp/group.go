@@ -15,7 +15,7 @@ var ErrNorm = errors.New("norm above the bound")
 // adjacent worlds differ in one provider.
 //
 // The product of the two rates may be used only where nothing shows which clients
-// took part. Whoever sees that, knows the outcome of the first coin; only the second,
+// took part. Anyone who sees that, knows the outcome of the first coin; only the second,
 // flipped inside the client, still hides a provider. And the release itself shows
 // it where a client holds several providers: an adversary who knows all others (which
 // differential privacy grants) sees the sum move by the client's other

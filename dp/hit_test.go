@@ -6,7 +6,7 @@ import (
 )
 
 // A group's hits by their definition: over who is drawn into it and who of those stays,
-// the hostile and whoever leaves not counted on.
+// the hostile and anyone who leaves not counted on.
 func TestHitByEnumeration(t *testing.T) {
 	threshold := func(n int) int { return n*3/4 + 1 }
 	for _, a := range []Attendance{

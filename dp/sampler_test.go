@@ -236,7 +236,7 @@ func TestBernoulliIsExact(t *testing.T) {
 }
 
 // below is uniform: all remainders equally often, exactly, over all 2^32 words
-// of which a sample stands in. False-reject rate 1e-6 a case.
+// of which a sample is in. False-reject rate 1e-6 a case.
 func TestBelowIsUniform(t *testing.T) {
 	for i, n := range []uint64{1, 2, 3, 10, 1000, 1<<32 - 1, 1 << 32, 1<<32 + 7, 1<<63 + 11} {
 		s := newBitSource(drbg(byte(60+i)), 4096)

@@ -107,7 +107,7 @@ func (s *skips) gap(left int) (int, error) {
 }
 
 // powerCoin falls heads with probability exactly (1-q)^m, for an m of at most 2^k: it asks
-// whether a uniform real in [0, 1) lies below that power. Of both only 128 bits are looked at
+// whether a uniform real in [0, 1) is below that power. Of both only 128 bits are looked at
 // first, of the power a lower and an upper bound. Where these decide, all further bits would
 // decide alike.
 func (s *skips) powerCoin(m uint64) (heads bool, err error) {
@@ -121,7 +121,7 @@ func (s *skips) powerCoin(m uint64) (heads bool, err error) {
 			power = power.times(s.powers[i])
 		}
 	}
-	switch { // the real lies in [u, u+1)
+	switch { // the real is in [u, u+1)
 	case u.below(power.low):
 		return true, nil
 	case power.high.below(u):

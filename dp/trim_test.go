@@ -99,7 +99,7 @@ func TestTrimmedSumSensitivity(t *testing.T) {
 	}
 }
 
-// TestHostileParts: whoever holds trim parts cannot bring any coordinate outside of
+// TestHostileParts: anyone who holds trim parts cannot bring any coordinate outside of
 // what the others' values allow; one part more can.
 func TestHostileParts(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))

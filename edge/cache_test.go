@@ -39,7 +39,7 @@ func files(t *testing.T, dir string) (names []string, size int64) {
 	return names, size
 }
 
-// TestLargeBlobGoesToTheCacheAsItComes: a broken download lies on disk, under
+// TestLargeBlobGoesToTheCacheAsItComes: a broken download is on disk, under
 // another name than the whole one's and with a lock, and goes on from there; in all, one slice of
 // the blob's size is allocated.
 func TestLargeBlobGoesToTheCacheAsItComes(t *testing.T) {

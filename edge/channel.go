@@ -7,7 +7,7 @@ import (
 	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
-// ErrRelay reports that somebody stands between this device and the coordinator: the other end of
+// ErrRelay reports that somebody is between this device and the coordinator: the other end of
 // the TLS connection is not the coordinator's.
 var ErrRelay = errors.New("edge: somebody stands between this device and the coordinator")
 

@@ -123,7 +123,7 @@ func (c *Config) reach() (wire.Token, error) {
 		return t, fmt.Errorf("%w: token: %w", ErrConfig, err)
 	}
 	if strings.HasPrefix(t.URL, "http:") && !loopback(t.URL) && !c.AllowPlain {
-		return t, fmt.Errorf("%w: %s is another machine, and http is not encrypted: whoever is on the way could send another program (--allow-plain-http)", ErrConfig, t.URL)
+		return t, fmt.Errorf("%w: %s is another machine, and http is not encrypted: anyone on the way could send another program (--allow-plain-http)", ErrConfig, t.URL)
 	}
 	if c.Policy == nil {
 		p, err := PolicyFor(t.URL, c.TrustLocal)

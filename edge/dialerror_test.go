@@ -43,7 +43,7 @@ func reach(t *testing.T, token wire.Token, dial NetDialer) (tries int, err error
 	return backoffs, err
 }
 
-// What trying again cannot mend ends a device that never got in, in words; what
+// What trying again cannot fix ends a device that never got in, in words; what
 // may pass does not.
 func TestUnreachableEnds(t *testing.T) {
 	status := func(code int) http.Handler {

@@ -47,7 +47,7 @@ const whyLeak = "If this coordinator invents the other devices, one update of yo
 
 // checkLeak tries, once a job, what one update of the job reveals, and checks the result against
 // the policy. If it cannot be tried, the owner must accept that as if it revealed everything:
-// whoever makes base and job can make the trial fail.
+// anyone who makes base and job can make the trial fail.
 func (c *client) checkLeak(ctx context.Context, j *job, base *model.Base) error {
 	if host == "v8" || c.cfg.Leaks == nil { // a page has no compiler
 		return nil

@@ -32,7 +32,7 @@ func joinsLeaking(t *testing.T, h *house, a *Account, p *Policy, l *leaker) []Po
 }
 
 // A job of which one update shows more than the owner lets it is not joined without a yes,
-// nor is one of which it cannot be tried: whoever makes base and job can make it fail. It
+// nor is one of which it cannot be tried: anyone who makes base and job can make it fail. It
 // is tried once a job, with as few examples as the owner lets an update average.
 func TestHostileLeak(t *testing.T) {
 	h := production(t)

@@ -16,7 +16,7 @@ type Peers struct {
 	Newest   int64 `json:"newest"`   // when the last of the others was enrolled, seconds since 1970
 	// Later counts the devices that are missing from a head of the log that this device was shown
 	// more than an hour after they are said to have been enrolled. (A head is that of a round's
-	// draw: whoever enrols meanwhile is in the next one.)
+	// draw: anyone who enrols meanwhile is in the next one.)
 	Later int   `json:"later,omitempty"`
 	Keys  int64 `json:"keys"` // in the log
 	// Groups is the number of groups into which the round's devices were dealt by their own keys,
@@ -44,7 +44,7 @@ func (p *Peers) String() string {
 // within is the time, in seconds, in which devices count as enrolled together.
 const within = 60
 
-// enrolments checks a shard's roster against the log: each of its devices stands in it,
+// enrolments checks a shard's roster against the log: each of its devices is in it,
 // under the head that the plan binds.
 func enrolments(cfg *secagg.Config, head log.Head, roster *secagg.Roster) (*log.Members, [][32]byte, error) {
 	var m log.Members
@@ -60,7 +60,7 @@ func enrolments(cfg *secagg.Config, head log.Head, roster *secagg.Roster) (*log.
 }
 
 // look sums up what a shard's proof says. since is when each of its devices was enrolled,
-// as this device can tell; own stands in it too.
+// as this device can tell; own is in it too.
 func look(k knownLog, m *log.Members, keys [][32]byte, own [32]byte, size int64) (p *Peers, since []int64) {
 	p = &Peers{Devices: len(keys), Keys: size}
 	since = make([]int64, len(keys))

@@ -34,7 +34,7 @@ type PredictOptions struct {
 }
 
 // Predict runs the model on an example, ignoring the example's own label. It returns every label,
-// the likeliest first; or the likeliest label of each word that fits (words are what stands between
+// the likeliest first; or the likeliest label of each word that fits (words are what is between
 // a text's spaces); or the likeliest answer; or a text that it writes, taking the likeliest token
 // each time. The first call prepares the program, which takes a moment.
 func (t *Trained) Predict(ctx context.Context, e *dataset.Example, how PredictOptions) ([]Prediction, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/starling-fl/starling/data/dataset"
 )
 
-// aboutPath is where a coordinator says what its job is, to whoever asks.
+// aboutPath is where a coordinator says what its job is, to anyone who asks.
 const aboutPath = "/v1/job"
 
 // mostAbout bounds that answer, bytes.

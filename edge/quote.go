@@ -108,7 +108,7 @@ func AskQuote(ctx context.Context, cfg Config, cores int, lasts time.Duration) (
 	return q, nil
 }
 
-// told reads what a coordinator answers to whoever asks, as JSON.
+// told reads what a coordinator answers to anyone who asks, as JSON.
 func (f *fetcher) told(ctx context.Context, within time.Duration, path string, most int64, to any) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -70,7 +70,7 @@ func ParseRosterProof(b []byte) (*RosterProof, error) {
 	return p, nil
 }
 
-// Verify checks every signature of the roster, that all of its devices stand in the log
+// Verify checks every signature of the roster, that all of its devices are in the log
 // under the head that the plan binds, and that their own keys deal them into one group.
 func (p *RosterProof) Verify() (*ProvenRoster, error) {
 	fail := func(err error) (*ProvenRoster, error) { return nil, fmt.Errorf("%w: %w", ErrRosterProof, err) }

@@ -29,7 +29,7 @@ func (o *ordering) Train(_ context.Context, t Task) ([]float32, error) {
 
 func (*ordering) Close() error { return nil }
 
-// sloped lies between the lattice's points almost everywhere.
+// sloped is between the lattice's points almost everywhere.
 func sloped(n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {

@@ -12,7 +12,7 @@ import (
 	"github.com/starling-fl/starling/data/task"
 )
 
-// mostWritten bounds a text, tokens: each takes a pass over all that stands before it.
+// mostWritten bounds a text, tokens: each takes a pass over all that is before it.
 const mostWritten = 64
 
 // write is say for a model that writes. It ends where the model ends it, where there is no

@@ -30,7 +30,7 @@ func tinyT5(t *testing.T) *model.Base {
 	return base
 }
 
-// What a device writes at the end, by passes over all that stands there, is what package nn
+// What a device writes at the end, by passes over all that is there, is what package nn
 // writes by caches, which is held to transformers'; and its base's beside it.
 func TestTrainedWrites(t *testing.T) {
 	for _, x := range []struct {

@@ -26,7 +26,7 @@ func TestSchemaIsCurrent(t *testing.T) {
 	}
 }
 
-// TestSchemaHasDefaults: a default stands in the schema as the parser has it. lab/readers holds the rest
+// TestSchemaHasDefaults: a default is in the schema as the parser has it. lab/readers holds the rest
 // of the schema, read by somebody else's validator, against the parser.
 func TestSchemaHasDefaults(t *testing.T) {
 	defaults, err := json.Marshal(Default().Rounds)

@@ -128,7 +128,7 @@ func (c Config) FirstPosition() int {
 	return 0
 }
 
-// Separators is how many separators stand between the texts of a pair.
+// Separators is how many separators are between the texts of a pair.
 func (c Config) Separators() int { return max(1, c.arch().between) }
 
 // MaxTokens is the longest text, special tokens included.

@@ -101,7 +101,7 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 func (c *Checkpoint) trainedOn(reads string) string {
 	switch {
 	case c.Simulated:
-		return fmt.Sprintf("Trained by a simulation, in which no device took part: all %ss were read in one place, by whoever ran it.", reads)
+		return fmt.Sprintf("Trained by a simulation, in which no device took part: all %ss were read in one place, by its operator.", reads)
 	case c.Devices > 0:
 		return fmt.Sprintf("Trained on %ss that never left the devices they lie on: %d devices took part.", reads, c.Devices)
 	}

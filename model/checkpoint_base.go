@@ -28,10 +28,10 @@ func holdsBase(dir, sha256 string) bool {
 	return err == nil && info.BaseSHA256 == sha256
 }
 
-// linkFrom gives the checkpoint that is to lie in dir the base of the first of the others
+// linkFrom gives the checkpoint that is to be in dir the base of the first of the others
 // that hold the same, by second names of their files; false where there is none, or where
 // the file system has no such names. Files of ours are replaced and never written in
-// place, so that neither changes with the other; whoever reads one checks its hash.
+// place, so that neither changes with the other; anyone who reads one checks its hash.
 func (r Release) linkFrom(others []string, dir string, info CheckpointInfo) bool {
 	at := slices.IndexFunc(others, func(other string) bool {
 		meta, err := ReadFile(os.DirFS(other), CheckpointFile, maxJSON)

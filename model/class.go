@@ -3,7 +3,7 @@ package model
 import "strings"
 
 // A Class says what training a tensor can tell of the examples that it is trained on,
-// from what the tensor is and not from what it is called by whoever announces it.
+// from what the tensor is and not from what it is called by anyone who announces it.
 type Class string
 
 const (

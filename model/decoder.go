@@ -8,7 +8,7 @@ import (
 
 // Decoder is what a model has beside an encoder's Config that reads a text and writes it
 // on, token by token: Llama (Touvron et al. 2023) and what is made in its shape, as
-// Hugging Face's ForCausalLM classes compute it. RMSNorm stands before each sublayer,
+// Hugging Face's ForCausalLM classes compute it. RMSNorm is before each sublayer,
 // positions turn queries and keys (Su et al. 2021), groups of heads share keys and values
 // (Ainslie et al. 2023), and the feed-forward is gated (Shazeer 2020).
 type Decoder struct {

@@ -7,7 +7,7 @@ import (
 )
 
 // A layout turns an adapter with its head into one vector at any rank, and says
-// where each tensor lies in it.
+// where each tensor is in it.
 func ExampleLayout() {
 	config := model.BERT(1000, 64, 2, 2, 64) // vocabulary, width, layers, heads, positions
 	layout, err := model.NewLayout(config, model.Method{RMax: 8, Alpha: 4}, 3)

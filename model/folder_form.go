@@ -3,7 +3,7 @@ package model
 import "io/fs"
 
 // A folderForm is what a folder of an architecture's has that is not as an encoder's. It
-// stands apart from the architecture, since who is handed a base in one piece, as a page
+// is apart from the architecture, since who is handed a base in one piece, as a page
 // is, links nothing of it.
 type folderForm struct {
 	keys     func(c Config) map[string]any              // config.json as theirs is

@@ -194,7 +194,7 @@ func (l *Layout) Size(b int) int {
 	return n
 }
 
-// Span is where one tensor lies in the vector at a rank.
+// Span is where one tensor is in the vector at a rank.
 type Span struct {
 	Entry
 	Shape  []int // at that rank; has a zero at rank 0 for LoRA tensors
@@ -202,7 +202,7 @@ type Span struct {
 	Len    int
 }
 
-// Spans lists where every tensor lies in the vector at rank b.
+// Spans lists where every tensor is in the vector at rank b.
 func (l *Layout) Spans(b int) []Span {
 	spans := make([]Span, len(l.entries))
 	off := 0

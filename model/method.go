@@ -274,7 +274,7 @@ func (c Config) linearNames() []string {
 	return names
 }
 
-// inLayer is what a linear map is called within its layer: what stands behind the
+// inLayer is what a linear map is called within its layer: what is behind the
 // layer's number.
 func (l linear) inLayer() string {
 	parts := strings.Split(l.name, ".")

@@ -62,7 +62,7 @@ func optionalJSON(fsys fs.FS, name string, v any) error {
 }
 
 // wordPieceFile is made of a vocab.txt. A special token that is missing in it is told by
-// whoever reads the result.
+// anyone who reads the result.
 func wordPieceFile(fsys fs.FS) (ids map[string]int, file map[string]any, err error) {
 	var o struct {
 		Lower   *bool `json:"do_lower_case"`

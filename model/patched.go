@@ -7,10 +7,10 @@ import (
 
 // Patched is how a page's picture is read without an encoder of its own (Nguyen et al. 2024,
 // section 4.3, after UDOP, Tang et al. 2023): patches go through a linear map, a masked
-// autoencoder's. What a patch looks like is added to the tokens that stand in it, and such a
+// autoencoder's. What a patch looks like is added to the tokens that are in it, and such a
 // patch is left out; the others are read as tokens of their own. Zero is none.
 //
-// A token whose box is empty at the page's corner, or the whole page, stands in no patch. A
+// A token whose box is empty at the page's corner, or the whole page, is in no patch. A
 // patch that is left out keeps its place in the sequence, which nothing attends to: another's
 // distance from the tokens does not depend on what is written where.
 type Patched struct {

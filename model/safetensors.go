@@ -37,7 +37,7 @@ var dtypeBits = map[string]int{
 	"I64": 64, "U64": 64, "F64": 64,
 }
 
-// RawTensor is a tensor as it lies in a safetensors file: little-endian,
+// RawTensor is a tensor as it is in a safetensors file: little-endian,
 // row-major.
 type RawTensor struct {
 	Name  string

@@ -223,7 +223,7 @@ func FuzzSafeTensors(f *testing.F) {
 			if !ok || a.DType != b.DType || !slices.Equal(a.Shape, b.Shape) || !bytes.Equal(a.Data, b.Data) {
 				t.Fatalf("tensor %q changed", a.Name)
 			}
-			_, _ = st.Tensor(a.Name) // must not panic, whatever lies in an NF4 group
+			_, _ = st.Tensor(a.Name) // must not panic, whatever is in an NF4 group
 		}
 		if twice, err := again.Encode(); err != nil || !bytes.Equal(enc, twice) {
 			t.Fatalf("encoding is not canonical (%v)", err)

@@ -144,7 +144,7 @@ func characterFiles(characters []byte) (map[string][]byte, error) {
 }
 
 // WithCharacters gives a configuration of recordings the characters of texts to write, beside
-// the blank, the unknown one and what stands between words; what a base of it carries for its
+// the blank, the unknown one and what is between words; what a base of it carries for its
 // tokenizer.
 func (c *Config) WithCharacters(texts []string) ([]byte, error) {
 	letters := map[rune]bool{}

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// extent is where a tensor's values lie in a file. They are read where they are
+// extent is where a tensor's values are in a file. They are read where they are
 // needed and not mapped: the pages are the system's cache in both cases, but a file
 // that somebody truncates is an error here, where a mapping would end the process,
 // and what is read does not count as this process's memory.
@@ -85,7 +85,7 @@ func (t RawTensor) bytes() ([]byte, error) {
 // Float32 decodes an F32, F16, BF16 or F64 tensor.
 func (t RawTensor) Float32() ([]float32, error) {
 	if t.DType == "F32" && t.stored.file != nil && nativeLittle {
-		// As they lie in the file, without a second copy.
+		// As they are in the file, without a second copy.
 		out := make([]float32, t.stored.size/4)
 		if len(out) == 0 {
 			return out, nil

@@ -61,7 +61,7 @@ type taskSpec struct {
 	tied     bool           // a module of the head is tied to the word embeddings, and PEFT cannot load it: it goes with the base
 
 	pipeline, title string                         // on a model card
-	made            func(l *Layout) string         // what stands on the encoder, on a model card; nil: nothing
+	made            func(l *Layout) string         // what is on the encoder, on a model card; nil: nothing
 	usage           func(c *Checkpoint) (s string) // lines of Python that ask a loaded model
 }
 
@@ -229,7 +229,7 @@ func oneMap(name string) func(Config) []Dense {
 	return func(Config) []Dense { return []Dense{{Name: name, Trained: true}} }
 }
 
-// ofLabels says on a model card what stands on the encoder.
+// ofLabels says on a model card what is on the encoder.
 func ofLabels(l *Layout) string { return fmt.Sprintf("a head of %d classes", l.Classes) }
 
 // tokenized are the lines of Python that make inputs of a text and logits of them.

@@ -19,7 +19,7 @@
 //     difference to a device that holds an older version.
 //
 // Threat model. The rotation seed is public: the rotation hides nothing. The randomness of the
-// rounding is secret: whoever knew it could undo the rounding, and a peer who could predict it
+// rounding is secret: anyone who knew it could undo the rounding, and a peer who could predict it
 // could steer it. It is injected as an io.Reader and stretched by AES-128-CTR; use
 // crypto/rand.Reader. Differential privacy is calibrated on the norm bound [Lattice.B2], so that
 // bound is checked on the integers that leave the device, after all floating point. Decoders treat

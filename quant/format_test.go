@@ -132,7 +132,7 @@ func TestDynamicCode(t *testing.T) {
 
 func abs32(v float32) float32 { return max(v, -v) }
 
-// TestHalf goes through all 65536 halves, and through what lies between two.
+// TestHalf goes through all 65536 halves, and through what is between two.
 func TestHalf(t *testing.T) {
 	for h := range 1 << 16 {
 		h := uint16(h)

@@ -66,7 +66,7 @@ func TestCentre(t *testing.T) {
 			if x < -half || x >= half {
 				continue
 			}
-			// Whatever stands above the ring's bits is ignored.
+			// Whatever is above the ring's bits is ignored.
 			for _, above := range []uint32{0, 0xffffffff} {
 				u := uint32(x)&ringMask(width) | above&^ringMask(width)
 				if got := centre(u, width); got != x {

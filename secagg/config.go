@@ -73,7 +73,7 @@ const (
 type Config struct {
 	Dim       int // symbols per vector, 1..MaxDim
 	Width     int // b: the ring is Z/2^b, 1..32
-	MaxSymbol int // Q: every honest symbol lies in -Q..Q, at least 1
+	MaxSymbol int // Q: every honest symbol is in -Q..Q, at least 1
 	// MaxSum bounds what the honest symbols of a whole shard add up to in one coordinate. It may be
 	// less than ShardMax*MaxSymbol, as it is if symbols contain noise. 0 means that bound.
 	MaxSum int

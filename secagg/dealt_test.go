@@ -14,7 +14,7 @@ func dealtRound(t testing.TB, seed string, identified bool, n int) *round {
 	return newRound(t, seed, cfg, n)
 }
 
-// TestDealtByLots: whoever is in a shard drew its group, whatever the server's chance is, and
+// TestDealtByLots: anyone who is in a shard drew its group, whatever the server's chance is, and
 // a whole round of it ends in the sum.
 func TestDealtByLots(t *testing.T) {
 	for _, identified := range []bool{false, true} {

@@ -14,7 +14,7 @@ import (
 // product is one with a probability of 1/2.
 
 // symbols is how many products are looked at: a device whose commitments are no
-// points passes once in 2^symbols times. It gains nothing by it, since whoever reads
+// points passes once in 2^symbols times. It gains nothing by it, since anyone who reads
 // a commitment decodes it: it could as well have dealt garbage.
 const symbols = 24
 

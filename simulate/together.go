@@ -12,7 +12,7 @@ import (
 )
 
 // together lets the clients at places from up to to contribute side by side, so that
-// the steps of all of them are taken at once. Which places stand together must follow
+// the steps of all of them are taken at once. Which places are together must follow
 // from the cohort alone: the bits of a step can depend on it.
 func (a *Assignment) together(ctx context.Context, c trainer.Cohort, from, to int, client func(at int) (Client, error), t *Tally) error {
 	type part struct {

@@ -42,7 +42,7 @@ func (c *cohort) TrainAll(ctx context.Context, tasks []trainer.Task) []trainer.T
 }
 
 // Clients that train together come to what they come to alone, in groups that follow
-// from their places: whoever has no example, one unit or several.
+// from their places: anyone who has no example, one unit or several.
 func TestTogether(t *testing.T) {
 	for name, providers := range map[string]int{"clients": 0, "providers": 3} {
 		t.Run(name, func(t *testing.T) {

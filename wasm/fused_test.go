@@ -63,7 +63,7 @@ func TestFusedStep(t *testing.T) {
 	}
 }
 
-// TestFusedRefused: relaxed SIMD stands in fused programs alone, one instruction of it; and what a product
+// TestFusedRefused: relaxed SIMD is in fused programs alone, one instruction of it; and what a product
 // costs is held against the limit though its segments have no code.
 func TestFusedRefused(t *testing.T) {
 	for _, m := range []*mod{fusedGEMM(), relaxedGEMM()} {

@@ -247,7 +247,7 @@ func (in *Instance) StateSHA256() (sum [sha256.Size]byte, err error) {
 }
 
 // Snapshot writes the bytes of all frozen, state and input tensors, in this order
-// and in manifest order, as they lie in memory (NF4: codes, then scales): what
+// and in manifest order, as they are in memory (NF4: codes, then scales): what
 // lab/bench/wasm/run_program.mjs reads.
 func (in *Instance) Snapshot(w io.Writer) error {
 	m := in.program.manifest

@@ -20,7 +20,7 @@ const SectionName = "starling.program"
 // v128 register.
 const align = 16
 
-// Manifest describes a program: where its tensors lie in memory and what its
+// Manifest describes a program: where its tensors are in memory and what its
 // segments are. It travels in the module's custom section as Encode writes it; the
 // names here are those that people are shown.
 type Manifest struct {

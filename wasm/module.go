@@ -228,7 +228,7 @@ func (m *module) readData(r *reader) {
 }
 
 // complete checks what only the whole module shows: the manifest is there, its
-// tensors lie in memory, and the exports are exactly those it speaks of.
+// tensors are in memory, and the exports are exactly those it speaks of.
 func (m *module) complete() error {
 	if m.manifest == nil {
 		return refuse("module", "no custom section %s", SectionName)

@@ -14,7 +14,7 @@ import (
 )
 
 // lookNode finds node, or skips: where it is missing the browser's side is
-// covered by whoever has it.
+// covered by anyone who has it.
 func lookNode(t *testing.T) string {
 	t.Helper()
 	node, err := exec.LookPath("node")

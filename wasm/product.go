@@ -163,7 +163,7 @@ func (p *Product) checkAxes(where string) error {
 	return p.checkResult(where)
 }
 
-// checkResult refuses a C whose elements are not all distinct, or do not stand in
+// checkResult refuses a C whose elements are not all distinct, or are not in
 // rows: from the smallest step to the largest, each must pass what the ones below
 // it span.
 func (p *Product) checkResult(where string) error {

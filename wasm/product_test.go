@@ -185,7 +185,7 @@ func TestProductWork(t *testing.T) {
 }
 
 // TestProductAddresses draws products at random, most of them nearly right, and
-// walks through every element of those that are accepted: each must lie in declared
+// walks through every element of those that are accepted: each must be in declared
 // memory of its kind, the elements of C be distinct, and nothing that is read be written.
 func TestProductAddresses(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))

@@ -48,7 +48,7 @@ func TestTeam(t *testing.T) {
 	if in := instance(t, load(t, budgeted, Config{Cores: 3})); !in.host.(*jsInstance).team.IsUndefined() {
 		t.Error("workers share a loop budget")
 	}
-	// Whoever computes the part that traps, the step does.
+	// The step traps, whichever helper computes the part that does.
 	for part := range 2 {
 		m := partGEMM()
 		m.funcs[part].body = code(m.funcs[part].body, opUnreachable)

@@ -193,7 +193,7 @@ func (c *stopAfter) Err() error {
 func TestStepStopsBetweenSegments(t *testing.T) {
 	in := instance(t, load(t, toy(), Config{}))
 	fillToy(t, in)
-	// Three segments in all: the second look stands before s0, which must not run.
+	// Three segments in all: the second look is before s0, which must not run.
 	if err := in.Step(&stopAfter{context.Background(), 1}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("step: %v", err)
 	}

@@ -105,7 +105,7 @@ func seriesOf(tensors []Tensor) (out []seriesCode) {
 		for i := range s.Tensors {
 			s.Tensors[i].Moves = moves[i]
 		}
-		// Tensors that are in no series stand in one of one round.
+		// Tensors that are in no series are in one of one round.
 		if k := len(out) - 1; rounds == 1 && k >= 0 && out[k].Rounds == 1 {
 			out[k].Tensors = append(out[k].Tensors, s.Tensors...)
 		} else {

@@ -91,8 +91,8 @@ const suffix = ".br"
 // browsers name brotli over TLS and on their own machine, gzip everywhere.
 var encodings = []string{"br", "gzip"}
 
-// handler serves the files of dist. Each lies there as brotli or, a small one, plain;
-// what lies in assets/ is named by its content and cached for good, everything
+// handler serves the files of dist. Each is there as brotli or, a small one, plain;
+// what is in assets/ is named by its content and cached for good, everything
 // else is asked for again and answered by a 304.
 func handler(dist fs.FS, protocol string) http.Handler {
 	assets := map[string]*asset{}

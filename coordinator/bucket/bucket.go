@@ -2,9 +2,9 @@
 // and their database does not hold: the base and the adapter that the job begins with, by the
 // SHA-256 of their content, and each release.
 //
-// Threat model: whoever runs the bucket may withhold anything. What is fetched by a hash is bounded
+// Threat model: anyone who runs the bucket may withhold anything. What is fetched by a hash is bounded
 // by a size known beforehand, and used only once its hash is verified. Of a release only a few
-// numbers are read, which can do no more than prevent a start. Whoever may read the bucket can read
+// numbers are read, which can do no more than prevent a start. Anyone who may read the bucket can read
 // released models and bases.
 package bucket
 

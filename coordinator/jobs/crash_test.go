@@ -24,7 +24,7 @@ import (
 )
 
 // barrier holds so many who come to it until the last has, who does something meanwhile;
-// whoever comes later passes.
+// anyone who comes later passes.
 type barrier struct {
 	n    int
 	do   func()

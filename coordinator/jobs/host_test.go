@@ -394,7 +394,7 @@ func (w *town) ledgers() (entries []store.Spending) {
 }
 
 // TestTwoJobsOverOneFleet: the same devices make the rounds of two jobs, one round at a time,
-// and all of it stands in the fleet's ledger in the order in which it was.
+// and all of it is in the fleet's ledger in the order in which it was.
 func TestTwoJobsOverOneFleet(t *testing.T) {
 	w, p := open(t, t.TempDir(), 0), newPeople(t, 3)
 	for _, name := range []string{"one", "two"} {

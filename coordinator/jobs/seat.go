@@ -193,7 +193,7 @@ func (h *Host) adopt(j store.Hosted) error {
 	return nil
 }
 
-// settle brings the fleet's ledger to what stands in the job's, after whatever ended the
+// settle brings the fleet's ledger to what is in the job's, after whatever ended the
 // process before. It is called before the job draws anything.
 func (s *seat) settle(l store.Ledger, c *coordinator.Coordinator) error {
 	s.h.mu.Lock()

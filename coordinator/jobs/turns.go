@@ -2,7 +2,7 @@ package jobs
 
 import "strings"
 
-// turns says which job may draw a round. It has no lock, clock or store: whoever holds it
+// turns says which job may draw a round. It has no lock, clock or store: anyone who holds it
 // says what has happened.
 type turns struct {
 	claims map[string]*claim

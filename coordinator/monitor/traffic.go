@@ -5,7 +5,7 @@ import "sync/atomic"
 // A Part is a purpose for which bytes cross a socket.
 type Part int
 
-// The parts. What a device fetches once stands first.
+// The parts. What a device fetches once is first.
 const (
 	PartNone     Part = iota // handshakes, pings, status, and what frames are wrapped in
 	PartPage                 // pages, the browser's client, what the job is
@@ -21,7 +21,7 @@ const (
 // Once reports whether a device fetches the part once, and not in every round.
 func (p Part) Once() bool { return p >= PartPage && p <= PartModel }
 
-// Meter counts the bytes that cross the sockets, reported by whoever serves them. Its methods are
+// Meter counts the bytes that cross the sockets, reported by anyone who serves them. Its methods are
 // safe for concurrent use.
 type Meter struct {
 	up, down, refused atomic.Int64

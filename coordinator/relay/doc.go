@@ -3,7 +3,7 @@
 // A gateway listens where devices dial, and holds nothing: no key, no job, no session. Each
 // connection is a stream of its own in one link to the owner, who ends TLS: a [Listener], as
 // any other of package server's. Where the owner dies its streams
-// end with it; devices dial again, and their gateway hands them to whoever owns the jobs then.
+// end with it; devices dial again, and their gateway hands them to anyone who owns the jobs then.
 //
 // # Subjects
 //
@@ -29,7 +29,7 @@
 //
 // # Threat model
 //
-// A gateway that lies, or whoever has taken one over, can do what a network between devices and
+// A gateway that lies, or anyone who has taken one over, can do what a network between devices and
 // the owner can: see who speaks when and how much, delay, drop, and end connections. It cannot
 // read or change a byte of TLS, nor another gateway's links. Where a device's connection comes
 // from is its gateway's word: limits of addresses hold as far as gateways are honest. What it

@@ -77,7 +77,7 @@ func (g *Gateway) use(l *link) {
 	}
 }
 
-// Follow links the gateway to whoever owns the jobs, until ctx is done.
+// Follow links the gateway to anyone who owns the jobs, until ctx is done.
 func (g *Gateway) Follow(ctx context.Context) error {
 	said := make(chan *nats.Msg, 16)
 	sub, err := g.nc.ChanSubscribe(ownerSubject, said)

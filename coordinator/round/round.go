@@ -94,7 +94,7 @@ func (s State) Waits() bool { return s <= Unmasking }
 
 // Limit bounds a waiting state.
 type Limit struct {
-	// Timeout after which the state closes with whoever has answered.
+	// Timeout after which the state closes with anyone who has answered.
 	Timeout time.Duration
 	// Quorum is the number of devices that must have answered when the cohort's
 	// Gathering or Keying closes; with fewer the round is abandoned. From Sharing on
@@ -110,7 +110,7 @@ type Config struct {
 	Floor int
 	// Drawn says that coins chose the cohort, and that the round's cost was stored with the draw.
 	// If such a round could be dropped and drawn again, released cohorts would more often contain
-	// whoever made them large enough.
+	// anyone who made them large enough.
 	Drawn bool
 	// Limits of Gathering to Unmasking.
 	Limits [Unmasking + 1]Limit

@@ -124,7 +124,7 @@ func (s *desk) named(next http.Handler) http.Handler {
 }
 
 // reachable guards what devices ask for: pages of our own may, those of the origins that
-// the operator allows, and whoever is no page.
+// the operator allows, and anyone who is no page.
 func (s *Server) reachable(next http.Handler) http.Handler {
 	return s.shared(next, s.fronted(s.named(next)))
 }
@@ -149,7 +149,7 @@ func (s *desk) fronted(next http.Handler) http.Handler {
 // can have a browser take its address for it; who answers for names on this very network can, and
 // is asked for a token like everybody.
 var machine = sync.OnceValue(func() string {
-	name, _ := os.Hostname() // whoever knows no name is asked by an address
+	name, _ := os.Hostname() // anyone who knows no name is asked by an address
 	if strings.Contains(name, ".") {
 		return ""
 	}
@@ -168,7 +168,7 @@ func (s *desk) isOurs(host string) bool {
 	return known
 }
 
-// isLocal reports whether an address means the machine of whoever reads it.
+// isLocal reports whether an address means the machine of anyone who reads it.
 func isLocal(baseURL string) bool {
 	u, err := url.Parse(baseURL)
 	if err != nil {

@@ -21,7 +21,7 @@ var ErrOrigin = errors.New("server: origin")
 // ParseOrigin reads the origin of a site whose pages may be devices, as a browser would
 // write it. It must be one site over TLS, or this machine:
 //
-//   - "*" would let whoever writes a web page enrol its visitors, each from an address of
+//   - "*" would let anyone who writes a web page enrol its visitors, each from an address of
 //     its own: the limits of an address, and who is behind a device, would mean nothing.
 //   - over http anybody on a visitor's way can put a script into the page.
 //   - "null" is the origin of every sandboxed frame and local file.

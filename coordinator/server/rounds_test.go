@@ -8,7 +8,7 @@ import (
 	"github.com/starling-fl/starling/model/evaluate/metric"
 )
 
-// TestRoundLine: every figure of a round stands under its name in the table.
+// TestRoundLine: every figure of a round is under its name in the table.
 func TestRoundLine(t *testing.T) {
 	r := monitor.RoundRecord{
 		RoundID:    monitor.RoundID{Round: 4, Version: 3, Rank: 2, ClipNorm: 1.5},

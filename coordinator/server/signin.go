@@ -135,7 +135,7 @@ func (s *desk) serveCallback(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// leaving keeps what stands in an address out of caches and of what the next page is told.
+// leaving keeps what is in an address out of caches and of what the next page is told.
 func leaving(w http.ResponseWriter) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")

@@ -30,7 +30,7 @@ import (
 )
 
 // sources is what a job is made of beside its file and its state, by hashes under which the
-// bucket has it. It stands in the store, which is trusted; the bucket is not.
+// bucket has it. It is in the store, which is trusted; the bucket is not.
 type sources struct {
 	Bucket   string  `json:"bucket"`
 	Base     *source `json:"base,omitempty"` // nil: an embedded one, which every owner has
@@ -264,7 +264,7 @@ func verified(path string, want [32]byte) (*os.File, error) {
 }
 
 // Release has a job's releases put into the bucket below a name, and tells the coordinator
-// what stands there.
+// what is there.
 func (s *Shelf) Release(ctx context.Context, cfg *coordinator.Config, name string) {
 	if s.bucket == nil {
 		return

@@ -152,7 +152,7 @@ func bounds(s string, most int) string {
 	return fmt.Sprintf("%s…%x", string(out[:most-1-8]), hash[:4])
 }
 
-// Reason is why somebody is refused, for who is: what they sent stands in it, bounded.
+// Reason is why somebody is refused, for who is: what they sent is in it, bounded.
 func Reason(err error) string { return bounds(strings.TrimPrefix(err.Error(), "signin: "), mostReason) }
 
 // said is a text of the issuer's answer, bounded.

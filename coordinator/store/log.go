@@ -227,7 +227,7 @@ func (s *Store) ProveMembers(size int64, keys [][32]byte) (*log.Members, error) 
 	return m, m.Prove(size, keys, logReader{s.db})
 }
 
-// leaves yields where keys stand in the log and since when, in one statement: a cohort of
+// leaves yields where keys are in the log and since when, in one statement: a cohort of
 // 10,000 is asked for between two turns.
 func (s *Store) leaves(keys [][32]byte, leaf []int64, at []uint64) error {
 	args, place := make([]any, len(keys)), make(map[[32]byte][]int, len(keys))

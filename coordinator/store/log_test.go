@@ -28,7 +28,7 @@ func enrolled(t testing.TB, s *Store, from, to int) {
 	}
 }
 
-// inLog demands that each of the first n keys can be proved to stand in the log.
+// inLog demands that each of the first n keys can be proved to be in the log.
 func inLog(t testing.TB, s *Store, n int) log.Head {
 	t.Helper()
 	head, err := s.LogHead()

@@ -78,7 +78,7 @@ const (
 
 var operatorName = regexp.MustCompile(`^[\pL\pN][\pL\pN ._@+-]{0,63}$`)
 
-// ByFolder names whoever acts with access to the folder, or with the token kept in it.
+// ByFolder names anyone who acts with access to the folder, or with the token kept in it.
 const ByFolder = "(the folder)"
 
 // As returns a Fleet whose acts are recorded as those of the named operator.

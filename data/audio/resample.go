@@ -28,7 +28,7 @@ func (s *Sound) Resampled(rate int) (*Sound, error) {
 	half, taps := filter(up, down)
 	out := &Sound{Rate: rate, Samples: make([]float32, n)}
 	for m := range out.Samples {
-		at := m*down + half // what lies on tap 0, in steps of both rates
+		at := m*down + half // what is on tap 0, in steps of both rates
 		first, last := max(0, (at-2*half+up-1)/up), min(len(s.Samples)-1, at/up)
 		sum := 0.0
 		for i := first; i <= last; i++ {

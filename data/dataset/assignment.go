@@ -155,7 +155,7 @@ func (a *assignment) readLists(in io.Reader) error {
 			}
 			name, _ = t.(string) // a key is nothing else
 			if _, twice := a.at[name]; twice {
-				return fmt.Errorf("client %.40q stands twice", name)
+				return fmt.Errorf("client %.40q occurs twice", name)
 			}
 			a.at[name] = len(a.parts)
 		}

@@ -37,7 +37,7 @@ func TestPartitionsThatAreNone(t *testing.T) {
 	for _, c := range []struct{ name, text, says string }{
 		{"x.json", "[[0, 1], [1]]", "client 1 has example 1, which client 0 has too"},
 		{"x.json", `{"a": [0], "b": [0]}`, `client "b" has example 0, which client "a" has too`},
-		{"x.json", `{"a": [0], "a": [1]}`, `client "a" stands twice`},
+		{"x.json", `{"a": [0], "a": [1]}`, `client "a" occurs twice`},
 		{"x.json", "[[0, 4]]", "client 0 has example 4: the data hold 4, which count from 0"},
 		{"x.json", "[[-1]]", "client 0 has example -1"},
 		{"x.json", "[[0.5]]", `"0.5", want the number of an example`},

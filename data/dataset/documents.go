@@ -47,7 +47,7 @@ type DocumentConfig struct {
 	// Identifiers gives each provider a tax number and a registration id, which half of its
 	// documents print, and some of their questions ask for. All else stays as it is.
 	Identifiers bool
-	// Sheets are the most pages of a document, 0 means 1. Each page is an example of its own, asked for what stands on it.
+	// Sheets are the most pages of a document, 0 means 1. Each page is an example of its own, asked for what is on it.
 	Sheets int
 	// Asked says how often each key is asked for where it can be, in proportions; nil: all alike, but identifiers less. A page
 	// that has none of its keys is not asked.
@@ -62,7 +62,7 @@ type DocumentConfig struct {
 
 // Documents makes invoices as a scanner reads them, each page with a question about it:
 // words in reading order with their boxes, the page's picture with the provider's logo if
-// that is asked for, the answer as it stands there. A provider has a layout, a logo and wordings of its own,
+// that is asked for, the answer as it is there. A provider has a layout, a logo and wordings of its own,
 // of twenty of each key. The same configuration gives the same set, and a client's
 // documents do not depend on how many clients there are.
 func Documents(cfg DocumentConfig) (*Set, error) {

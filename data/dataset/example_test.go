@@ -8,7 +8,7 @@ import (
 )
 
 // Labelled text is read line by line and divided by whom it belongs to, so that
-// nobody stands on two sides of a split.
+// nobody is on two sides of a split.
 func ExampleRead() {
 	set, err := dataset.Read(strings.NewReader(`{"text": "two rooms, one bill", "label": "hotel", "user": "ann"}
 {"text": "taxi to the airport", "label": "travel", "user": "ann"}

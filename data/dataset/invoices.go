@@ -181,7 +181,7 @@ func newProvider(seed, split, n uint64) *provider {
 }
 
 // document writes one invoice: a heading, then four blocks in the provider's
-// order, then what stands at the foot; and scans it.
+// order, then what is at the foot; and scans it.
 func (p *provider) document(rng *rand.Rand) string {
 	var w []string
 	add := func(words ...string) { w = append(w, words...) }

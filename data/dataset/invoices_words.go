@@ -98,7 +98,7 @@ var (
 	bankNames     = list(`iban, bank, account no, bic, swift`)
 	currencies    = list(`eur, usd, gbp, chf, euro, sek`)
 	months        = list(`january, february, march, april, may, june, july, august, september, october, november, december`)
-	// boilerplate stands on any invoice, whatever it bills; much of it
+	// boilerplate is on any invoice, whatever it bills; much of it
 	// borrows the words of other trades.
 	boilerplate = list(`thank you for your order, questions call our hotline, delivery free of charge, view online in the portal, printed on recycled paper,
 		our office hours 9 to 17, service in all cities, terms on our web site, paid parking at the office, send copies by mail,

@@ -140,7 +140,7 @@ func (l labelled) checkLabels() error {
 			return fmt.Errorf("labels: number %d is %.40q, want 1 to %d bytes of text", i+1, n, MaxLabel)
 		}
 		if slices.Contains(l.Labels[:i], n) {
-			return fmt.Errorf("labels: %.40q stands twice", n)
+			return fmt.Errorf("labels: %.40q occurs twice", n)
 		}
 	}
 	if !utf8.ValidString(l.Text) || !utf8.ValidString(l.User) || !utf8.ValidString(l.Provider) {

@@ -22,7 +22,7 @@ const (
 	// MaxLabels bounds how many distinct labels a file may have.
 	MaxLabels = 4096
 	// maxUnpacked bounds what a compressed file's examples take in memory, about, in
-	// bytes: a file of some megabytes can hold a thousand times as much, and whoever got
+	// bytes: a file of some megabytes can hold a thousand times as much, and anyone who got
 	// it from elsewhere does not see it. One that is not compressed shows its size.
 	maxUnpacked = 1 << 30
 )

@@ -11,7 +11,7 @@ import (
 )
 
 // Columns of a table of MINDS-14 (Gerz et al. 2021), one for each language, text/en-US.csv in
-// the archive: where the recording lies below the folder audio beside text, what recognition
+// the archive: where the recording is below the folder audio beside text, what recognition
 // made of it, its translation, and what was meant.
 const mindsFile, mindsText = "filepath", "text_asr"
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A language's table of MINDS-14 lies in text, its recordings below audio.
+// A language's table of MINDS-14 is in text, its recordings below audio.
 func TestIntentsAreReadAsMINDS14HasThem(t *testing.T) {
 	dir := t.TempDir()
 	wav(t, filepath.Join(dir, "audio", "en-US~ADDRESS", "one.wav"), 90)

@@ -58,7 +58,7 @@ func (c Columns) pixelColumns(header []string) (pixels []int, label int) {
 	return pixels, label
 }
 
-// pixelTable reads a table of pixels; the values are as they stand in the file.
+// pixelTable reads a table of pixels; the values are as they are in the file.
 func (s *scanner) pixelTable(in *bufio.Reader, sep rune, header []string, pixels []int, label int) error {
 	r := s.csv(in)
 	r.Comma, r.ReuseRecord = sep, true

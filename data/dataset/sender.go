@@ -14,13 +14,13 @@ import (
 type sender struct {
 	key    string
 	name   []string
-	labels []string // by key: what stands before its value
+	labels []string // by key: what is before its value
 	goods  []string
 	order  []int // of the keys down the page
 
 	left, value int // columns of labels and values
 	below       bool
-	right       bool // the head stands at the right
+	right       bool // the head is at the right
 	currency    string
 	decimal     string
 	prefix      string // of numbers

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// separators may stand between the columns of a table; the first is it where nothing
+// separators may be between the columns of a table; the first is it where nothing
 // speaks for another.
 const separators = ",;\t"
 
@@ -17,7 +17,7 @@ var separatorNames = map[rune]string{',': "commas", ';': "semicolons", '\t': "ta
 
 // header is the first record of a table and what separates its columns, without reading
 // it: the separator under which most of the columns that are needed are found, then of
-// those that are known, then of all. One that merely stands in a name, as the comma of
+// those that are known, then of all. One that merely is in a name, as the comma of
 // "text;label;note, free", separates nothing. names is nil if the first record is not
 // one of fields with names.
 func (c Columns) header(in *bufio.Reader, want bool) (sep rune, names []string) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Columns are separated by whatever they are found under, not by what merely stands in a
+// Columns are separated by whatever they are found under, not by what merely is in a
 // header first.
 func TestSeparator(t *testing.T) {
 	for _, c := range []struct {

@@ -22,7 +22,7 @@ type Blank struct{ Row, Place int }
 func (m *masked) Mask() tokenizer.MaskToken { return m.mask }
 
 // Blanks puts a text into one row where it fits. Of one that does not, or that has more
-// masks than a row has places, each mask has a row of its own and stands in its middle, as
+// masks than a row has places, each mask has a row of its own and is in its middle, as
 // far as the text goes on to both sides.
 func (m *masked) Blanks(examples []dataset.Example) (b Batch, rows int, of [][]Blank) {
 	type row struct {

@@ -227,7 +227,7 @@ func (c *causal) Figures(s *Score, _, _ [][]int, _ []string) {
 // A Prompter is a Task whose base writes texts after a prompt.
 type Prompter interface {
 	Task
-	// Prompt returns a text's tokens, as they stand before what is written.
+	// Prompt returns a text's tokens, as they are before what is written.
 	Prompt(text string) []int32
 	// Before returns the tokens that precede an example's completion, as Encode writes them.
 	Before(e *dataset.Example) ([]int32, error)

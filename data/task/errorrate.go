@@ -10,7 +10,7 @@ type Edits struct {
 	Of            int // words, or characters, that are right
 }
 
-// WordEdits compares two texts word by word, words being what stands between white space.
+// WordEdits compares two texts word by word, words being what is between white space.
 func WordEdits(said, right string) Edits { return edits(strings.Fields(said), strings.Fields(right)) }
 
 // CharacterEdits compares two texts by code points, spaces between words included.

@@ -33,7 +33,7 @@ type Score struct {
 // places' losses; names are the classes', if they have any.
 func ScoreOf(l Labeller, said, right [][]int, loss float64, classes int, names []string) Score {
 	hits := 0
-	_, spells := l.(Transcriber) // whose labels stand in an order
+	_, spells := l.(Transcriber) // whose labels are in an order
 	for i, s := range said {
 		if slices.Equal(s, right[i]) {
 			hits++

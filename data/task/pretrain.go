@@ -133,7 +133,7 @@ func (m *masked) Draw(rnd io.Reader, e *dataset.Example, b Batch, row int) error
 	return m.draw(rnd, b, row)
 }
 
-// length counts the tokens that may be masked, which stand behind those before.
+// length counts the tokens that may be masked, which are behind those before.
 func (m *masked) length(tokens []int32) int {
 	n := len(tokens)
 	for n > 0 && tokens[n-1] == m.tok.PadID() {

@@ -67,7 +67,7 @@ type piece struct {
 	box  [4]uint16
 }
 
-// wordsOf are a document's words; of a text what stands between spaces.
+// wordsOf are a document's words; of a text what is between spaces.
 func wordsOf(e *dataset.Example) []string {
 	if len(e.Words) > 0 {
 		return e.Words
@@ -177,7 +177,7 @@ func (s *Span) Split(e *dataset.Example) ([]dataset.Example, error) {
 	return parts, nil
 }
 
-// places are where answers stand in a document: first and last piece of each.
+// places are where answers are in a document: first and last piece of each.
 func (s *Span) places(in []piece, answers []string) (at [][2]int) {
 	for _, a := range answers {
 		var before []int32
@@ -358,7 +358,7 @@ func (s *Span) softmax(logits []float32, first, n, which int) []float64 {
 	return out
 }
 
-// text is what stands at pieces from..to as the document has it, its first and last word
+// text is what is at pieces from..to as the document has it, its first and last word
 // cut where the pieces are: whole where their lengths do not tell.
 func (s *Span) text(words []string, in []piece, from, to int) string {
 	out := append([]string(nil), words[in[from].word:in[to].word+1]...)
@@ -371,7 +371,7 @@ func (s *Span) text(words []string, in []piece, from, to int) string {
 	return strings.Join(out, " ")
 }
 
-// cut counts the characters of a piece's word that stand before it, or behind it; none
+// cut counts the characters of a piece's word that are before it, or behind it; none
 // where the pieces' lengths do not tell.
 func (s *Span) cut(words []string, in []piece, at int, before bool) int {
 	word := in[at].word

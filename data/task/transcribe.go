@@ -94,7 +94,7 @@ func (t *transcribe) Encode(e *dataset.Example, b Batch, row int) error {
 	case len(ids) > most:
 		return fmt.Errorf("its text has %d characters, and a recording of at most %d frames may have %d", len(ids), frames, most)
 	case need > own:
-		return fmt.Errorf("its text cannot be spelt: %d characters, a letter that stands twice parted by a blank, need %d frames, and the recording has %d: is it of another recording?",
+		return fmt.Errorf("its text cannot be spelt: %d characters, a letter that occurs twice parted by a blank, need %d frames, and the recording has %d: is it of another recording?",
 			len(ids), need, own)
 	}
 	labels := b[2].I32[row*most : (row+1)*most]

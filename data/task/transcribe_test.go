@@ -105,7 +105,7 @@ func TestTranscribeRefuses(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	// The row's line is said by whoever reads the file.
+	// The row's line is said by anyone who reads the file.
 	bad := spoken(t, 3, "aab")
 	bad.Line = 7
 	if _, err := EncodeAll(k, []dataset.Example{spoken(t, 9, "a"), bad}); err == nil || !strings.Contains(err.Error(), "line 7") {

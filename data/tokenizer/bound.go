@@ -16,7 +16,7 @@ const (
 	maxRule    = 18
 	maxRuleKey = 64
 	// A text becomes at most maxGrowth times as long, and growthFloor bytes, by all that is
-	// done before it is covered; what lies behind is cut. NFKC's U+FDFA becomes 11 times as
+	// done before it is covered; what is behind is cut. NFKC's U+FDFA becomes 11 times as
 	// long, and nothing else so much.
 	maxGrowth   = 12
 	growthFloor = 64
@@ -41,7 +41,7 @@ func (s steps) apply(text string) string {
 	return text
 }
 
-// within is what of a text lies within limit bytes, up to a character's end.
+// within is what of a text is within limit bytes, up to a character's end.
 func within(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -119,7 +119,7 @@ func (c *Characters) Encode(text string) ([]int32, error) {
 	return ids, nil
 }
 
-// Text returns what ids spell. They are not frames: a letter that stands twice is two letters.
+// Text returns what ids spell. They are not frames: a letter that occurs twice is two letters.
 func (c *Characters) Text(ids []int32) string {
 	var b strings.Builder
 	for _, id := range ids {

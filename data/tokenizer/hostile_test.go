@@ -15,7 +15,7 @@ import (
 
 // A device takes its job's tokenizer from the coordinator, and encodes its owner's texts
 // with it before the first round: what that costs must follow from their length, whatever
-// stands in them, or its time would tell a word.
+// is in them, or its time would tell a word.
 
 // charsmapOf is the blob of a map: a double array with 256 units for each prefix.
 func charsmapOf(rules map[string]string) []byte {

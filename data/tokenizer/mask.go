@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// A MaskToken is the token that stands in a text for a token to be predicted: BERT's [MASK],
+// A MaskToken is the token that is in a text for a token to be predicted: BERT's [MASK],
 // RoBERTa's <mask>.
 type MaskToken struct {
 	ID       int32

@@ -15,7 +15,7 @@ const maxCells = 1 << 22
 
 // cells is the privacy loss of one round on a grid: P the world with the member
 // present, Q without, loss l(x) = log(P/Q), increasing in x. Cell k, where the loss
-// lies between nodes a = base + k*h and b = a + h, is kept as
+// is between nodes a = base + k*h and b = a + h, is kept as
 //
 //	above[k] = P(cell) - exp(a)*Q(cell) = integral of Q*exp(a)*g
 //	below[k] = exp(b)*Q(cell) - P(cell) = integral of Q*exp(a)*(exp(h)-1-g)
@@ -184,7 +184,7 @@ func cellsOf(p dp.Weighted, h, left, right float64, zeroNode bool) (*cells, erro
 }
 
 // bulkShift places the grid of a sampled part: for rare members nearly all mass
-// lies within a few steps, or far less than one, of loss 0. With a node at t above the
+// is within a few steps, or far less than one, of loss 0. With a node at t above the
 // least loss log(1-q) the two cells beside it together have exactly its likelihood
 // ratio, exp(t)*(1-q), so that merging them loses nothing.
 func bulkShift(q, z, h float64) float64 {

@@ -7,6 +7,6 @@
 // and a [Search] is charged for choosing the best of a random number of runs.
 //
 // Accountant dp.Tight composes privacy loss distributions on a grid, rounded both ways, so that the
-// true epsilon lies between its bounds (Koskela, Jälkö, Honkela 2020; Gopi, Lee, Wutschitz 2021; Zhu,
+// true epsilon is between its bounds (Koskela, Jälkö, Honkela 2020; Gopi, Lee, Wutschitz 2021; Zhu,
 // Dong, Wang 2022); it is capped by dp.RDP. docs/PRIVACY.md, section 6, has the proof.
 package accounting

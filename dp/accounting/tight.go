@@ -21,7 +21,7 @@ const (
 // way to a calibrated parameter, when they say roughly how far they are from near.
 type goal struct{ gap, near float64 }
 
-// far holds for bounds that lie on one side of near, a tenth away or more, and are
+// far holds for bounds that are on one side of near, a tenth away or more, and are
 // less than a quarter apart: what is searched is elsewhere, and which way they say.
 func (g goal) far(b bounds) bool {
 	return g.near > 0 && (b.upper < 0.9*g.near || b.lower > 1.1*g.near) && b.upper-b.lower < 0.25*b.upper
@@ -293,7 +293,7 @@ func (c *composed) rounding(eps, delta float64) float64 {
 }
 
 // epsilon solves delta(eps) = delta for both bounds, where known holds it already.
-// slope is -d log(delta)/d eps there. inside says that the answer lies in the window.
+// slope is -d log(delta)/d eps there. inside says that the answer is in the window.
 func (c *composed) epsilon(delta float64, known bounds) (b bounds, slope float64, inside bool) {
 	top := c.start + float64(c.n)*c.h
 	floor := max(c.start, 0)

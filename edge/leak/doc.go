@@ -5,7 +5,7 @@
 //
 // What is tried: which rows of an embedding table, or of a masked token's scores, have moved; how
 // many examples of each label the head's gradient is made of (Zhao, Mopuri, Bilen 2020, "iDLG";
-// Wainakh et al. 2022, "User-Level Label Leakage from Gradients"); whose embeddings lie in the span
+// Wainakh et al. 2022, "User-Level Label Leakage from Gradients"); whose embeddings are in the span
 // of the first layer's gradient, which is a sum of outer products with that layer's inputs
 // (Boenisch et al. 2023, "When the Curious Abandon Honesty"; Petrov et al. 2024, "DAGER"); and
 // which text's gradient has the same direction (Zhu, Liu, Han 2019, "Deep Leakage from Gradients";

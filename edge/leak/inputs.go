@@ -21,7 +21,7 @@ const (
 // layerInputs looks for tokens in the first layer's gradient: of a linear map W, and of
 // the factor A of a low-rank one, it is a sum of outer products whose right sides are the
 // layer's inputs, and these are embeddings that the attacker has all of. What of a token's
-// embedding lies in the span of the gradient's rows, weighed by how far the rows stand out
+// embedding is in the span of the gradient's rows, weighed by how far the rows stand out
 // of rounding and noise, says whether it was there.
 func (p *probe) layerInputs() attack {
 	a := attack{name: "layer inputs", of: Tokens}
@@ -95,7 +95,7 @@ func mixed(g *mat.Dense, rng *rand.Rand) *mat.Dense {
 	return &out
 }
 
-// span measures how much of a vector lies in the span of g's rows, 0..1, where noise of a
+// span measures how much of a vector is in the span of g's rows, 0..1, where noise of a
 // variance a value is on them: x' G' (G G' + lambda I)^-1 G x / x'x.
 func span(g *mat.Dense, variance float64) (near func(x []float64) float64, ok bool) {
 	n, h := g.Dims()

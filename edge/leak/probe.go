@@ -207,7 +207,7 @@ func (p *probe) sends(ctx context.Context, delta []float32, examples []dataset.E
 // facts are what an update could show.
 type facts struct {
 	tokens map[int32]bool // that its texts have
-	labels []int          // how often each label stands in them; nil: the task has none
+	labels []int          // how often each label is in them; nil: the task has none
 }
 
 func (p *probe) facts(examples []dataset.Example) (facts, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/starling-fl/starling/job"
 )
 
-// A recipe names a learning rate, and a round's plan another: whoever wants a trial to find
+// A recipe names a learning rate, and a round's plan another: anyone who wants a trial to find
 // nothing names one that moves nothing, or too much.
 func TestHostileRate(t *testing.T) {
 	s := settings(t, smallBase(t), func(j *job.Job) {

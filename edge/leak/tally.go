@@ -20,7 +20,7 @@ func (t *tally) share() float64 {
 	return float64(t.right) / float64(t.all)
 }
 
-// effective is how many independent guesses the tally is worth: what stands in one update
+// effective is how many independent guesses the tally is worth: what is in one update
 // is found or missed together, so that shares differ more from trial to trial than those
 // of as many coins would (the dispersion of a quasi-binomial; McCullagh and Nelder 1989,
 // section 4.5). If all trials agree, that nothing is found or everything, how far guesses

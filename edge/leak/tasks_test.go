@@ -58,7 +58,7 @@ func TestEveryTask(t *testing.T) {
 	}
 }
 
-// A table that is that of the scores, too, moves in every row; those that stand in a text
+// A table that is that of the scores, too, moves in every row; those that are in a text
 // are told from the others all the same.
 func TestTiedTable(t *testing.T) {
 	documents, err := base.Documents()

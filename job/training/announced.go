@@ -1,7 +1,7 @@
 package training
 
 // Announced is the part of a Spec that a device acts on itself and is therefore told in the
-// announced job. The rest is compiled into its program. The fields stand in message job in this
+// announced job. The rest is compiled into its program. The fields are in message job in this
 // order.
 type Announced struct {
 	Batch     uint32 // examples of a local step

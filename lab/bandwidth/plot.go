@@ -52,7 +52,7 @@ func (r *Report) points(masked bool) []plotPoint {
 
 // Plot draws error against bits, one point a scheme, in the given format ("svg"
 // or "png"). Both axes are logarithms on a linear scale: with a logarithmic scale the
-// library reserves room for a centred label as if it stood at the end.
+// library reserves room for a centred label as if it was at the end.
 func (r *Report) Plot(w io.Writer, format string) error {
 	params := 0
 	for _, x := range r.Rows {

@@ -83,7 +83,7 @@ func (Even) Ticks(low, high float64) (ticks []plot.Tick) {
 }
 
 // Evenly divides a range by 4 to 8 multiples of 1, 2 or 5 times a power of ten, or the few
-// that lie in one that has no width.
+// that are in one that has no width.
 func Evenly(low, high float64) (at []float64) {
 	span := max(high-low, 1e-9)
 	step := math.Pow(10, math.Floor(math.Log10(span/4)))

@@ -119,7 +119,7 @@ func TestFederation(t *testing.T) {
 	}
 }
 
-// A table's cells stand on a grid: the place of each word follows from its row, column and
+// A table's cells are on a grid: the place of each word follows from its row, column and
 // letters.
 func TestTablesAsPages(t *testing.T) {
 	c := sets(t)
@@ -210,7 +210,7 @@ func FuzzTable(f *testing.F) {
 	})
 }
 
-// Generated tables say what their questions ask for: whoever looks the cell up by its places
+// Generated tables say what their questions ask for: anyone who looks the cell up by its places
 // finds the answer, and statements are true where they are answered so. Names of public
 // documents are of none of them.
 func TestGeneratedSets(t *testing.T) {

@@ -47,7 +47,7 @@ func readTable(text []byte, sep rune) ([][]string, error) {
 
 // layOut is a table as a page: each row has an equal part of its height, each cell an
 // equal part of its row, and each word the part of its cell that its letters have.
-// title, if any, stands above as a row of its own.
+// title, if any, is above as a row of its own.
 func layOut(title string, rows [][]string) (words []string, boxes [][4]uint16) {
 	if title = strings.TrimSpace(title); title != "" {
 		rows = append([][]string{{title}}, rows...)

@@ -34,7 +34,7 @@ type Program struct {
 }
 
 const (
-	// User is who the program runs as, and Home is that one's: the state lies below it.
+	// User is who the program runs as, and Home is that one's: the state is below it.
 	User   = 65532 // as in other images without a shell, which policies know
 	Home   = "/var/lib/starling"
 	Binary = "/usr/local/bin/starling"

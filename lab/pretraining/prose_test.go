@@ -8,7 +8,7 @@ import (
 	"github.com/starling-fl/starling/data/dataset"
 )
 
-// The base's folder records GeneratorVersion; whoever changes what the
+// The base's folder records GeneratorVersion; anyone who changes what the
 // generator writes must change the version and remake the base.
 func TestGeneratorVersionPinsTheText(t *testing.T) {
 	h := sha256.New()

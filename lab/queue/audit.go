@@ -27,7 +27,7 @@ type audited struct {
 	tally  *simulate.Tally
 }
 
-// drawn reports whether a result is computed again. Whoever made it could not know.
+// drawn reports whether a result is computed again. Anyone who made it could not know.
 func (a Audit) drawn() bool {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // it never fails: package crypto/rand

@@ -283,7 +283,7 @@ func (r *Reducer) receive(ctx context.Context, messages jetstream.MessagesContex
 			err = decoder.Unmarshal(data, &o)
 		}
 		if err != nil {
-			if unread++; unread&(unread-1) == 0 { // whoever floods us shall not fill our log, too
+			if unread++; unread&(unread-1) == 0 { // anyone who floods us shall not fill our log, too
 				r.log.Warn("results that cannot be read", "so_far", unread, "error", err)
 			}
 			continue

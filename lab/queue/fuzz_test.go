@@ -8,7 +8,7 @@ import (
 	"github.com/starling-fl/starling/simulate"
 )
 
-// Whoever reaches the queue can publish: nothing decoded may do worse than be
+// Anyone who reaches the queue can publish: nothing decoded may do worse than be
 // refused.
 func FuzzDecodeItem(f *testing.F) {
 	good, err := cbor.Marshal(item{Version: "v", Run: "r", Plan: simulate.Plan{Classes: 2}, Clients: []client{{Examples: []example{{Text: "x", Label: 1}}}}})

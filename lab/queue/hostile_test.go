@@ -155,7 +155,7 @@ func (b bent) Train(ctx context.Context, task edge.Task) ([]float32, error) {
 	return delta, err
 }
 
-// Of several workers one lies within every bound: a result that is computed again tells, and
+// Of several workers one is within every bound: a result that is computed again tells, and
 // names it.
 func TestHostileWorkerIsNamed(t *testing.T) {
 	cfg := config(t)
@@ -224,7 +224,7 @@ func TestHostileWorkersReach(t *testing.T) {
 	}
 }
 
-// What lies in the store is not fetched beyond what it may be.
+// What is in the store is not fetched beyond what it may be.
 func TestHostileBlobs(t *testing.T) {
 	b := embed(t, "127.0.0.1:0")
 	large := make([]byte, 32<<20)

@@ -209,7 +209,7 @@ func (w *Worker) work(ctx context.Context, it *item) (*outcome, error) {
 		if errors.Is(err, wasm.ErrArithmetic) { // others may have it
 			return nil, err
 		}
-		if err != nil { //lint:ignore nilerr the outcome carries it to whoever asked
+		if err != nil { //lint:ignore nilerr the outcome carries it to anyone who asked
 			return &outcome{Number: it.Number, Failed: err.Error()}, nil
 		}
 		if symbols == nil {

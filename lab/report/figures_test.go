@@ -20,7 +20,7 @@ import (
 )
 
 // sound is a small syntax test of LaTeX: braces, brackets and environments close in their
-// order, and nothing but ASCII stands outside of what an author named.
+// order, and nothing but ASCII is outside of what an author named.
 func sound(t *testing.T, name string, text []byte) {
 	t.Helper()
 	var open []string

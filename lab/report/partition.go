@@ -15,7 +15,7 @@ import (
 	"github.com/starling-fl/starling/lab/canvas"
 )
 
-// PartitionPlot draws how examples of classes lie at clients: a disc for each class and
+// PartitionPlot draws how examples of classes are at clients: a disc for each class and
 // client, whose area is the number of examples a_ij, as publications show partitions.
 // counts has a row a class and a column a client.
 func PartitionPlot(labels []string, counts [][]int) (Plot, error) {

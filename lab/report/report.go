@@ -153,7 +153,7 @@ func (r *Report) shared(records []*sweep.Record) error {
 	return nil
 }
 
-// label names a cell by the axes it stands on, but for those left out.
+// label names a cell by the axes it is on, but for those left out.
 func (r *Report) label(c *Cell, leaveOut ...string) string {
 	var parts []string
 	for _, a := range r.Axes {

@@ -11,7 +11,7 @@ import (
 )
 
 // uncleanTables lists the tables with runs of builds that no commit names, as sha256sum prints them. They were there
-// before such tables were refused; none is added, and whoever changes one makes it anew.
+// before such tables were refused; none is added, and anyone who changes one makes it anew.
 const uncleanTables = "unclean.txt"
 
 // unclean reports whether a build's version names no commit: none, or one with changes.

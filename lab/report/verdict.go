@@ -108,7 +108,7 @@ func (f *finding) untested() string {
 }
 
 // test is the p value of a statement, two-sided: of the nearer to being shown of the two,
-// that the mean lies within the bounds and that it lies outside of them.
+// that the mean is within the bounds and that it is outside of them.
 func (s statement) test(d []float64) (inside bool, p float64) {
 	within, beyond, bounds := 0.0, 1.0, 0.0
 	if s.Above != nil {

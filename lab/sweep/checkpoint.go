@@ -56,7 +56,7 @@ func (r *Record) checkpoint(folder string, s *Setup, a *model.Adapter) error {
 // promise is what a checkpoint says of privacy: that there is none, whatever a deployment
 // would have.
 func (r *Record) promise() string {
-	const none = "none: every secret of a simulation follows from its seed, and whoever ran it read all data"
+	const none = "none: every secret of a simulation follows from its seed, and its operator read all data"
 	if r.Guarantee == noGuarantee {
 		return none + ", to which no noise was added"
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // A run that is done has a checkpoint, which says what a simulation is, and whose base
-// lies on the disk once for all runs of a grid.
+// is on the disk once for all runs of a grid.
 func TestRunLeavesACheckpoint(t *testing.T) {
 	p, err := Parse(strings.NewReader(grid), "")
 	ok(t, err)
@@ -29,7 +29,7 @@ func TestRunLeavesACheckpoint(t *testing.T) {
 		if c.Version != 3 || c.Job != "foxes" || c.BestRank != r.Rank || !slices.Equal(c.Labels, []string{"a", "b"}) || c.Seq != 8 || len(c.RankAccuracy) != len(r.ByRank) {
 			t.Errorf("%+v", c.CheckpointInfo)
 		}
-		for _, want := range []string{"none: ", "whoever ran it read all data", "a deployment to 2000 devices at these settings would have SIMULATED epsilon"} {
+		for _, want := range []string{"none: ", "its operator read all data", "a deployment to 2000 devices at these settings would have SIMULATED epsilon"} {
 			if !strings.Contains(c.Privacy, want) {
 				t.Errorf("privacy is %q, want %q in it", c.Privacy, want)
 			}

@@ -135,7 +135,7 @@ func (s Source) parts(all, test *dataset.Set, given bool) ([]*dataset.Set, error
 	return parts, err
 }
 
-// held are the clients' examples as they stand in train, whose lines number them as all's
+// held are the clients' examples as they are in train, whose lines number them as all's
 // do. A client whose examples are held out is none; one that never had any remains.
 func held(clients [][]int, all, train *dataset.Set) (parts [][]int) {
 	place, known := map[int]int{}, map[int]bool{}

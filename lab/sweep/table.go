@@ -35,7 +35,7 @@ type Run struct {
 	On map[string]string `json:"on"`
 }
 
-// Names of the files in a grid's folder; runs lie in RunsFolder.
+// Names of the files in a grid's folder; runs are in RunsFolder.
 const (
 	IndexFile  = "sweep.json"
 	TableFile  = "results.csv"

@@ -18,7 +18,7 @@ import (
 // ErrNoFlite is what is missing and where it comes from.
 var ErrNoFlite = errors.New("voices: flite, which half of those that train are to speak by, is not there: install it, as by `apt-get install flite`")
 
-// fliteMark stands before the voices of flite.
+// fliteMark is before the voices of flite.
 const fliteMark = "flite "
 
 // fliteVoices are those that flite has built in. Each was made of what one person read aloud

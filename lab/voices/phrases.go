@@ -136,7 +136,7 @@ func CheckWords(words []string) error {
 			return fmt.Errorf("voices: the word %.60q: want 1..40 small letters of English", w)
 		}
 		if seen[w] {
-			return fmt.Errorf("voices: the word %q stands twice in the list", w)
+			return fmt.Errorf("voices: the word %q occurs twice in the list", w)
 		}
 		seen[w] = true
 	}

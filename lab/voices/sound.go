@@ -24,7 +24,7 @@ func (s *Speaker) recorded(rng *rand.Rand, speech *audio.Sound, rate int, word b
 	return &audio.Sound{Rate: rate, Samples: x}, nil
 }
 
-// spoken is what lies between the silences at both ends, below a share of the loudest.
+// spoken is what is between the silences at both ends, below a share of the loudest.
 func spoken(x []float32, share float32) []float32 {
 	peak := float32(0)
 	for _, v := range x {

@@ -71,7 +71,7 @@ func (c *Completions) Score(ctx context.Context, adapter []float32, rank int, ea
 	return s, nil
 }
 
-// write is what stands behind an example's prompt, at most twice as long as what is right.
+// write is what is behind an example's prompt, at most twice as long as what is right.
 func (c *Completions) write(ctx context.Context, adapter []float32, rank int, e dataset.Example) (string, error) {
 	prompt, err := c.task.Before(&e)
 	if err != nil {

@@ -77,7 +77,7 @@ func looking(t *testing.T, how string, examples []dataset.Example) *model.Base {
 	return b
 }
 
-// blanked are examples whose pages have lost what stands in a part of them, and are white there.
+// blanked are examples whose pages have lost what is in a part of them, and are white there.
 func blanked(t *testing.T, examples []dataset.Example, top, bottom int) []dataset.Example {
 	t.Helper()
 	out := slices.Clone(examples)

@@ -280,7 +280,7 @@ func TestFetchShards(t *testing.T) {
 	}
 }
 
-// What a hub, or whoever stands for it, must not do to this machine.
+// What a hub, or anyone who stands for it, must not do to this machine.
 func TestHostileHub(t *testing.T) {
 	weights := func(s map[string]any) map[string]any { return s["lfs"].(map[string]any) }
 	for name, test := range map[string]struct {
@@ -445,7 +445,7 @@ func TestRedirectWithoutTheToken(t *testing.T) {
 	}
 }
 
-// No more weights come than whoever fetches has room for.
+// No more weights come than anyone who fetches has room for.
 func TestMostWeights(t *testing.T) {
 	h, c := newHub(t)
 	c.MaxBytes = int64(len(h.files[model.WeightsFile])) - 1

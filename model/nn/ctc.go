@@ -18,7 +18,7 @@ func (e encoder) characters(outputs int) *graph.Node {
 }
 
 // spelt are characters whose frames beyond a recording's own are blanks for certain: they
-// spell nothing, and whoever reads the scores need not know how many frames there are.
+// spell nothing, and anyone who reads the scores need not know how many frames there are.
 func (e encoder) spelt(outputs int) *graph.Node {
 	x, keep := e.characters(outputs), e.params.byName[task.Keep]
 	g, dims := x.Graph(), x.Shape().Dimensions

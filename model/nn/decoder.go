@@ -47,7 +47,7 @@ func (d decoder) last(x *graph.Node) *graph.Node {
 }
 
 // read is 1 for every token [B*S] up to the last that is told the next one of, else 0: what
-// stands behind is read by none of them, and products leave rows of zeros out.
+// is behind is read by none of them, and products leave rows of zeros out.
 func (d decoder) read(tokens, places *graph.Node) *graph.Node {
 	b, s := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
 	last := graph.ReduceMax(graph.ConvertDType(places, dtypes.Float32), -1) // [B]
@@ -148,7 +148,7 @@ func (d decoder) frozenHead() bool {
 	return !trained
 }
 
-// mask is added to scores [S,S]: what comes later is out of sight, and what lies before
+// mask is added to scores [S,S]: what comes later is out of sight, and what is before
 // the window where there is one.
 func (d decoder) mask(g *graph.Graph, s int, windowed bool) *graph.Node {
 	shape := shapes.Make(dtypes.Int32, s, s)

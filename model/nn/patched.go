@@ -9,7 +9,7 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// readPatches joins the tokens' states x [B*S,h], which stand in boxes int32 [B,S,4], and a
+// readPatches joins the tokens' states x [B*S,h], which are in boxes int32 [B,S,4], and a
 // page's patches float32 [B,P,values], as model.Patched says: states [B*(S+P),h] and the bias
 // [B,S+P] that masks what nothing attends to.
 func (e t5) readPatches(x, bias, boxes, patches *graph.Node) (states, mask *graph.Node) {
@@ -39,7 +39,7 @@ func (e t5) readPatches(x, bias, boxes, patches *graph.Node) (states, mask *grap
 	return graph.Reshape(graph.Concatenate(parts, 1), b*(s+p), h), graph.Concatenate(masks, 1)
 }
 
-// standsIn is 1 where a box stands in a patch, [B,S,P].
+// standsIn is 1 where a box is in a patch, [B,S,P].
 func (e t5) standsIn(boxes *graph.Node) *graph.Node {
 	page, side := e.cfg.T5.Patched, e.cfg.T5.Boxes-1
 	b, s, n := boxes.Shape().Dimensions[0], boxes.Shape().Dimensions[1], boxes.Shape().Dimensions[0]*boxes.Shape().Dimensions[1]
@@ -51,7 +51,7 @@ func (e t5) standsIn(boxes *graph.Node) *graph.Node {
 	inside := graph.Mul(
 		graph.BroadcastToDims(graph.Reshape(down, n, rows, 1), n, rows, columns),
 		graph.BroadcastToDims(graph.Reshape(across, n, 1, columns), n, rows, columns))
-	// Neither what has no box nor what stands on the whole page.
+	// Neither what has no box nor what is on the whole page.
 	sum := graph.Add(graph.Add(left, top), graph.Add(right, bottom))
 	extent := graph.Add(graph.Sub(right, left), graph.Sub(bottom, top))
 	placed := graph.Mul(above(sum, 0), above(graph.Neg(extent), -2*side))
@@ -59,7 +59,7 @@ func (e t5) standsIn(boxes *graph.Node) *graph.Node {
 	return graph.StopGradient(graph.Reshape(inside, b, s, rows*columns))
 }
 
-// within is 1 where what reaches from from to to, int32 [n,1], stands in one of some equal
+// within is 1 where what reaches from from to to, int32 [n,1], is in one of some equal
 // cells of the page's side: [n,cells].
 func (e t5) within(from, to *graph.Node, cells int) *graph.Node {
 	side, n := e.cfg.T5.Boxes-1, from.Shape().Dimensions[0]

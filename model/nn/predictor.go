@@ -208,7 +208,7 @@ func rowOf(in task.Batch, name string, row int) []int32 {
 	return c.I32[row*c.Size() : (row+1)*c.Size()]
 }
 
-// length is how many tokens stand before the padding.
+// length is how many tokens are before the padding.
 func (p *Predictor) length(row []int32) int {
 	n := len(row)
 	for pad := int32(p.layout.Config.PadTokenID); n > 0 && row[n-1] == pad; {

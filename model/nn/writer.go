@@ -33,7 +33,7 @@ const (
 type Writer struct {
 	adapted
 	context int // tokens that are held at most
-	held    int // places of a cache: a chunk's filling may lie behind the last token
+	held    int // places of a cache: a chunk's filling may be behind the last token
 	one     *Program
 	many    *Program
 

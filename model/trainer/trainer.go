@@ -61,7 +61,7 @@ type Task struct {
 	Rank   int       // 0: the head alone
 	Start  []float32 // Layout.Size(Rank) values; the trainer must not change them
 	// MostSteps is what Work is held against where it is more than Steps: the same for
-	// whoever trains, whatever each holds.
+	// anyone who trains, whatever each holds.
 	MostSteps int
 	// Columns are a step's inputs but for its learning rate and number; every batch
 	// has them, in this order.

@@ -50,7 +50,7 @@ var bounds = func() (b [15]float32) {
 
 // cell finds a code with one comparison: [-1, 1] is cut into 257 cells, so
 // narrow that none holds two midpoints. Cells are assigned by a monotone
-// function, so midpoints of lower cells lie below and of higher cells above.
+// function, so midpoints of lower cells are below and of higher cells above.
 type cell struct {
 	bound float32 // the midpoint in this cell, +Inf if there is none
 	code  uint32  // the code up to and including it

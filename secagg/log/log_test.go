@@ -100,7 +100,7 @@ func TestHeadsAreThoseOfTheStandard(t *testing.T) {
 }
 
 // The proof of one leaf is the library's audit path but for the order and what the path
-// folds of the right edge: whatever either accepts stands in the tree.
+// folds of the right edge: whatever either accepts is in the tree.
 func TestMembersOfAllShapes(t *testing.T) {
 	m := filled(t, 40)
 	rnd := rand.New(rand.NewPCG(1, 2))

@@ -29,7 +29,7 @@ type leaf struct {
 }
 
 // fold computes the root of the subtree of 2^level leaves that begins at n<<level from
-// those of leaves, sorted, that lie in it; other says the root of one in which none lies.
+// those of leaves, sorted, that are in it; other says the root of one in which none lies.
 func fold(level int, n int64, leaves []leaf, other func(level int, n int64) (Hash, error)) (Hash, error) {
 	switch {
 	case len(leaves) == 0:

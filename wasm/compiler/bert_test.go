@@ -144,7 +144,7 @@ func (b bert) build(g *graph.Graph, s *step) []*graph.Node {
 		in := graph.MulScalar(graph.Add(x, graph.MulScalar(graph.Mul(graph.Mul(x, x), x), 0.044715)), math.Sqrt(2/math.Pi))
 		return graph.Mul(graph.MulScalar(x, 0.5), graph.AddScalar(graph.Tanh(in), 1))
 	}
-	// The low-rank tensors come before the frozen ones, so that state stands together.
+	// The low-rank tensors come before the frozen ones, so that state is together.
 	type lora struct{ a, b *graph.Node }
 	ls := map[string]lora{}
 	for l := range b.layers {

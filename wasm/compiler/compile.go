@@ -41,7 +41,7 @@ const (
 type Param struct {
 	Name string
 	Role Role
-	NF4  bool // frozen float32 only: stands in memory as 4-bit codes (package nf4)
+	NF4  bool // frozen float32 only: is in memory as 4-bit codes (package nf4)
 }
 
 // Output names a result of the graph.

@@ -6,7 +6,7 @@ import (
 )
 
 // declare describes a matrix product to hosts that have kernels of their own. A product of a constant is not declared:
-// constants stand in no tensor of the manifest. place is of frozen tensors among each other, from 1.
+// constants are in no tensor of the manifest. place is of frozen tensors among each other, from 1.
 func declare(s plan.Stage, place map[*plan.Buffer]int) (p wasm.Product, ok bool) {
 	d, ok := s.(*plan.Dot)
 	if !ok || d.A.Buf.Const != nil || d.B.Buf.Const != nil {

@@ -28,7 +28,7 @@ type executable struct {
 	mu       sync.Mutex // of what follows: an instance runs one step at a time
 	instance *wasm.Instance
 	becomes  []int           // each output's parameter, -1 where it becomes none
-	kept     []*buffer       // what stands in parameters that are kept
+	kept     []*buffer       // what is in parameters that are kept
 	written  []reflect.Value // what each input's memory holds: buffers never change, so equal ones are not written again
 }
 
@@ -180,7 +180,7 @@ func (e *executable) Execute(inputs []compute.Buffer, donate []bool, _ compute.D
 	return outs, nil
 }
 
-// write copies input i into the program's memory, unless it stands there already.
+// write copies input i into the program's memory, unless it is there already.
 func (e *executable) write(i int, b *buffer) error {
 	kept := slices.Contains(e.becomes, i)
 	if kept || b.keeper != nil {

@@ -49,7 +49,7 @@ func (b *buffer) fetch() (err error) {
 	return nil
 }
 
-// keep makes room for an input of a parameter that is kept, and says whether it stands there already.
+// keep makes room for an input of a parameter that is kept, and says whether it is there already.
 func (e *executable) keep(i int, b *buffer) (there bool, err error) {
 	if b.keeper == e && b.input == i {
 		return true, nil

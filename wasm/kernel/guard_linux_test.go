@@ -117,7 +117,7 @@ func TestHostileProducts(t *testing.T) {
 	}
 }
 
-// beyond is a tile whose operands stand behind b.
+// beyond is a tile whose operands are behind b.
 func beyond(b []byte) *words {
 	t := &tile{k: 1, cols: 16}
 	t.a = at((*float32)(unsafe.Pointer(&b[0])), uintptr(len(b)))

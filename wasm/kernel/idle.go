@@ -2,7 +2,7 @@ package kernel
 
 import "unsafe"
 
-// A row of A that is zeros makes a row of C that is +0, whatever stands in B, as long
+// A row of A that is zeros makes a row of C that is +0, whatever is in B, as long
 // as that is finite: terms of +0 and -0 added to +0 leave +0, rounded once or twice.
 // In a training step such rows are the gradients of padding, about a quarter of all
 // rows where texts are short, and of rows that only fill a batch up. They are left

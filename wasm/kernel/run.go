@@ -102,7 +102,7 @@ type worker struct {
 	b            []float32                 // packed columns
 	a            [maxTerms * high]float32  // packed rows
 	decoded      [maxTerms * panel]float32 // 4-bit values on their way to b
-	termA, termB [maxTerms]int             // where terms stand in A and B
+	termA, termB [maxTerms]int             // where terms are in A and B
 	rowA, rowC   [maxRows]int
 	colB         [maxCols]int
 	idle         []bool // rows of a task of which every term so far was zero

@@ -23,7 +23,7 @@ type Team struct {
 type helper struct {
 	gate
 	number int
-	// offer is nil, or a product to join. Whoever takes that out of here has it: the helper puts taken in its place and
+	// offer is nil, or a product to join. Anyone who takes that out of here has it: the helper puts taken in its place and
 	// nil when it is done, the owner takes back what no helper came for.
 	offer atomic.Pointer[job]
 }

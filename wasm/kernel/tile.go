@@ -90,5 +90,5 @@ func decodePlain(dst *float32, to int, codes *byte, n int, scale float32) {
 	}
 }
 
-// levels stands here for the assembly, which cannot name a variable of another package.
+// levels is here for the assembly, which cannot name a variable of another package.
 var levels = nf4.Levels

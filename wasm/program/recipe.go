@@ -68,7 +68,7 @@ var ErrWork = errors.New("program: it takes too much work to make")
 // configuration alone and before anything is built: in the units of a device's limit
 // of work, eighths of an instruction. The graph grows with the layers, and each trained
 // tensor is looked for among all stages. Measured from 8 to 128 layers over all methods
-// it lies between the time taken and four times that.
+// it is between the time taken and four times that.
 func Work(j job.Job, base *model.Base, rank int) (float64, error) {
 	const graph, search = 1.2e8, 2.5e6
 	l, err := model.NewLayout(base.Config, j.Method(), len(j.Labels))

@@ -44,7 +44,7 @@ type Sound struct {
 type Row struct {
 	// Label is the answer of a question; empty for words, and if there is none.
 	Label string `json:"label"`
-	// Text is cut: a question stands before its document, a label behind its word.
+	// Text is cut: a question is before its document, a label behind its word.
 	Text    string   `json:"text"`
 	Picture *Picture `json:"picture,omitempty"` // in place of a text
 	Sound   *Sound   `json:"sound,omitempty"`   // in place of a text

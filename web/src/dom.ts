@@ -18,7 +18,7 @@ export function brief(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
-/** How what the catalogue tells is written again, by the node that it stands in. */
+/** How what the catalogue tells is written again, by the node that it is in. */
 const told = new WeakMap<Node, Map<string, () => void>>();
 
 function keep(node: Node, what: string, text: Text, write: (text: string) => void): void {

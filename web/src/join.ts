@@ -25,7 +25,7 @@ declare const EDGE_URL: string;
 declare const EDGE_FULL_URL: string;
 
 const token = location.hash.slice(1);
-// The link that a coordinator on loopback prints for its operator, who is here. Whoever makes a link for others
+// The link that a coordinator on loopback prints for its operator, who is here. Anyone who makes a link for others
 // makes the page, too, so that it says no more than the page could do anyway.
 const trustLocal = new URLSearchParams(location.search).has("trust-local");
 const awake = new Awake();

@@ -2,7 +2,7 @@
 // one that is not is worth waiting for, and what is held against each.
 //
 // A Fleet belongs to one goroutine. It has no clock, no store and no connection of its own:
-// whoever holds it says what has happened, and when. What it remembers of presence decides
+// anyone who holds it says what has happened, and when. What it remembers of presence decides
 // whom a round waits for, never who is drawn or what a round costs.
 package fleet
 

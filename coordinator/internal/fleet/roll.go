@@ -74,7 +74,7 @@ func (r *runs) roll(out func(round.Device) bool) (Roll, error) {
 			}
 		}
 	}
-	// Whichever members stand first: runs differ in how all of theirs begin.
+	// Whichever members are first: runs differ in how all of theirs begin.
 	slices.SortFunc(r.ordered, func(a, b *run) int { return bytes.Compare(a.members[0].id[:], b.members[0].id[:]) })
 	var roll Roll
 	var sums []dp.Run

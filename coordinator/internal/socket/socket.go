@@ -72,7 +72,7 @@ func Accept(w http.ResponseWriter, r *http.Request, terms Terms) (*Socket, error
 	return s, nil
 }
 
-// patterns are origins as the library compares them: an IPv6 address stands in brackets,
+// patterns are origins as the library compares them: an IPv6 address is in brackets,
 // which mean something else to it.
 func patterns(origins []string) []string {
 	out := make([]string, len(origins))
@@ -179,7 +179,7 @@ func (s *Socket) CloseNow() {
 	_ = s.conn.CloseNow()
 }
 
-// readAll reads a message into a pooled buffer. Whoever sends one slowly holds at most
+// readAll reads a message into a pooled buffer. Anyone who sends one slowly holds at most
 // four times what it has sent, or the smallest buffer, and no more than there is room
 // for; no more is read than a frame of its kind may have.
 func (s *Socket) readAll(r io.Reader) error {

@@ -416,7 +416,7 @@ func TestHostileFrameIsToldSo(t *testing.T) {
 	}
 }
 
-// Whoever does not answer a farewell holds it up for mostFarewell at most.
+// Anyone who does not answer a farewell holds it up for mostFarewell at most.
 func TestHostileFarewell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wires := pipes.New()
@@ -442,7 +442,7 @@ func TestRefusedUpgrade(t *testing.T) {
 	}
 }
 
-// Whoever sends slowly holds at most four times what it sent, or the smallest buffer.
+// Anyone who sends slowly holds at most four times what it sent, or the smallest buffer.
 func TestHostileDribblerHoldsLittle(t *testing.T) {
 	for i, n := range sizes {
 		if i > 0 && n > 4*sizes[i-1]+wire.MaxFrame-1<<20+2 {

@@ -2,7 +2,7 @@ package timing
 
 import "time"
 
-// Alarm wakes whoever waits on its channel. It is set anew only where the time has changed: that costs
+// Alarm wakes anyone who waits on its channel. It is set anew only where the time has changed: that costs
 // more than many an event.
 type Alarm struct {
 	set   time.Time

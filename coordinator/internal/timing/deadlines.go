@@ -1,6 +1,6 @@
 // Package timing says when: how long each state of a round may last, when the deadlines of
 // its shards pass, and until when those are waited for whose connection broke. None of it
-// sleeps: whoever holds it asks when the next moment is, and says that it has come.
+// sleeps: anyone who holds it asks when the next moment is, and says that it has come.
 package timing
 
 import (

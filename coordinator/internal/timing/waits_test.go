@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Whoever is waited for too long is yielded once, by the first call after that, however
+// Anyone who is waited for too long is yielded once, by the first call after that, however
 // others come, go and are waited for less in the loop; next is never late.
 func TestWaitsExpireInTime(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))

@@ -110,7 +110,7 @@ type grower struct {
 	tree     tree
 }
 
-// grow adds the node of a sample, and what lies below it, and returns its number.
+// grow adds the node of a sample, and what is below it, and returns its number.
 func (g *grower) grow(sample []int, depth int) int {
 	at := len(g.tree)
 	hits := g.count(sample)

@@ -32,7 +32,7 @@ func blurred(m *dataset.Image, boxes [][4]uint16) *dataset.Image {
 	})
 }
 
-// outer leaves out boxes that lie within others: of thousands of whole pages one is enough.
+// outer leaves out boxes that are within others: of thousands of whole pages one is enough.
 func outer(boxes [][4]uint16) (out [][4]uint16) {
 	within := func(a, b [4]uint16) bool { return a[0] >= b[0] && a[1] >= b[1] && a[2] <= b[2] && a[3] <= b[3] }
 	for _, box := range boxes {

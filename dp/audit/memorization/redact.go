@@ -17,7 +17,7 @@ const (
 
 // Redact removes from a document the words that match one of the answers, or a part of one, exactly
 // or nearly: ignoring case, spaces and punctuation. It rather removes too much than too little. A page's
-// picture is blurred where they stand. found reports whether an answer stood there as a whole; left is
+// picture is blurred where they stand. found reports whether an answer was there as a whole; left is
 // false if nothing would remain to be read, or if the picture would still show what nobody knows the place of.
 func Redact(e dataset.Example, answers []string) (out dataset.Example, found, left bool) {
 	words := e.Words

@@ -41,7 +41,7 @@ func dial(address, file string) (*remote, error) {
 		return nil, usage.Errorf("--server is %.200q, want an address as https://host:port", address)
 	}
 	if u.Scheme == "http" && !thisMachine(u.Hostname()) {
-		return nil, usage.Errorf("--server %s is another machine, and http is not encrypted: whoever is on the way would have the token. "+
+		return nil, usage.Errorf("--server %s is another machine, and http is not encrypted: anyone on the way would have the token. "+
 			"Use https, or a tunnel to this machine", u.Host)
 	}
 	token, err := ReadToken(file)

@@ -75,7 +75,7 @@ func isCoordinator(job string) bool {
 	return err == nil
 }
 
-// fromCoordinator is the round of the job that a coordinator hands to whoever asks.
+// fromCoordinator is the round of the job that a coordinator hands to anyone who asks.
 func (f *Config) fromCoordinator(ctx context.Context, _ io.Writer) (*Round, error) {
 	token, err := edge.JoinToken(f.Job)
 	if err != nil {

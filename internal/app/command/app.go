@@ -69,7 +69,7 @@ func Run(ctx context.Context, newRoot func(*App) *cobra.Command, args []string, 
 		if words := edge.Explain(err); strings.HasPrefix(words, text) {
 			text = words // and how to go on
 		}
-		if a.JSON && !a.Reported() { // whoever reads the last line finds an object there
+		if a.JSON && !a.Reported() { // anyone who reads the last line finds an object there
 			_ = json.NewEncoder(stdout).Encode(InterruptedReport{true, text}) // the exit code says it, too
 		}
 		fmt.Fprintf(stderr, "%s: %s\n", root.Name(), terminal.Visible(text, "\t\n"))
@@ -103,7 +103,7 @@ func (a *App) given(err error) bool {
 		slices.ContainsFunc(append(a.Input, job.ErrInvalid), func(e error) bool { return errors.Is(err, e) })
 }
 
-// namedOnce is an error in words, without the second name of a file that whoever wrapped it
+// namedOnce is an error in words, without the second name of a file that anyone who wrapped it
 // has named already.
 func namedOnce(err error) string {
 	text := edge.Explain(err)
@@ -137,7 +137,7 @@ func Root(a *App, newRoot func(*App) *cobra.Command) *cobra.Command {
 	return root
 }
 
-// groups has commands that others stand under show these, and refuse what is none of them.
+// groups has commands that others are under show these, and refuse what is none of them.
 func groups(cmd *cobra.Command) {
 	if !cmd.HasSubCommands() {
 		return

@@ -58,5 +58,5 @@ func (l *Log) Logger(w io.Writer) (*slog.Logger, error) {
 	return nil, usage.Errorf("--log is %q: text or json", l.Format)
 }
 
-// Drawn reports whether progress for people may stand between the log's lines.
+// Drawn reports whether progress for people may be between the log's lines.
 func (l *Log) Drawn() bool { return l.Format != "json" }

@@ -12,7 +12,7 @@ import (
 	"github.com/starling-fl/starling/job"
 )
 
-// Whoever submits a job past the command line has it measured on a file in public/, and on no other.
+// Anyone who submits a job past the command line has it measured on a file in public/, and on no other.
 func TestMeasureHosted(t *testing.T) {
 	b, err := bases.Load("")
 	if err != nil {

@@ -25,7 +25,7 @@ func (c *ending) Err() error {
 	return nil
 }
 
-// TestScoreThatFailsIsNoResult: whoever emits a report that is not nil emits no half of one.
+// TestScoreThatFailsIsNoResult: anyone who emits a report that is not nil emits no half of one.
 func TestScoreThatFailsIsNoResult(t *testing.T) {
 	b, err := base.Documents()
 	if err != nil {

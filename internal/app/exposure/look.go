@@ -73,12 +73,12 @@ func inChunks[T any](told io.Writer, what string, examples []dataset.Example, do
 // answers are removed.
 type observations struct {
 	Model, Base []evaluate.Examined
-	// Red says which examples are questions whose answer stood in the document and was removed;
+	// Red says which examples are questions whose answer was in the document and was removed;
 	// of these the models' answers.
 	Red               []bool
 	RedModel, RedBase []evaluate.Examined
 	DeltaMemory       []float64 // how alike answers without a question are; NaN: none
-	Unprinted         []bool    // questions whose answer does not stand in the document
+	Unprinted         []bool    // questions whose answer is not in the document
 	// Blurred says that the base reads pages' pictures, Patched that it does so as they are, without an encoder.
 	Blurred, Patched, Questions bool
 }

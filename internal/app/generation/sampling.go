@@ -64,7 +64,7 @@ func (s *sampler) next(scores []float32, text []int32) int32 {
 	return ids[0]
 }
 
-// repeat makes tokens that stand in the text less likely (Keskar et al. 2019).
+// repeat makes tokens that are in the text less likely (Keskar et al. 2019).
 func (s *sampler) repeat(scores []float32, text []int32) {
 	if s.Repetition == 1 {
 		return

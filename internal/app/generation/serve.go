@@ -252,7 +252,7 @@ func Serve(ctx context.Context, m *Model, address string, r Request, ready func(
 		return fmt.Errorf("--listen: %w", err)
 	}
 	if !loopback(host) {
-		return fmt.Errorf("--listen: %s is not this machine's own: want 127.0.0.1:PORT, whoever reaches the port reads the model", address)
+		return fmt.Errorf("--listen: %s is not this machine's own: want 127.0.0.1:PORT, anyone who reaches the port reads the model", address)
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {

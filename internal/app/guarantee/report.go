@@ -87,7 +87,7 @@ func (r Report) Print(w io.Writer) error {
 	if r.Hidden {
 		fmt.Fprint(w, "\n--participation-hidden holds only where each device has one provider at most: the\nsum of its others shows in the released model that a device took part.\n")
 	}
-	fmt.Fprintf(w, "\nProtected: the presence of %s, from whoever sees released models. Not from\nthe coordinator, which sees exact sums. \"starling privacy explain\" says more.\n", protectedUnit(r.Adjacency))
+	fmt.Fprintf(w, "\nProtected: the presence of %s, from anyone who sees released models. Not from\nthe coordinator, which sees exact sums. \"starling privacy explain\" says more.\n", protectedUnit(r.Adjacency))
 	if r.Curve != "" {
 		fmt.Fprintf(w, "curve             %s\n", r.Curve)
 	}

@@ -48,6 +48,6 @@ func (r Search) Print(w io.Writer) error {
 	for _, q := range r.Quantiles {
 		fmt.Fprintf(w, "  at most %-8d with probability %.4g\n", q.Runs, q.Probability)
 	}
-	_, err := fmt.Fprintf(w, "\nProtected: the presence of %s, from whoever sees the one model that is\nreleased. The other runs, how many there were and what they scored must stay secret.\n", protectedUnit(r.Whole.Adjacency))
+	_, err := fmt.Fprintf(w, "\nProtected: the presence of %s, from anyone who sees the one model that is\nreleased. The other runs, how many there were and what they scored must stay secret.\n", protectedUnit(r.Whole.Adjacency))
 	return err
 }

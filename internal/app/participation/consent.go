@@ -20,7 +20,7 @@ type consent struct {
 	account *edge.Account
 	token   string
 	policy  *edge.Policy // the owner's own
-	settle  func()       // takes away what stands on the terminal's last line
+	settle  func()       // takes away what is on the terminal's last line
 	asking  *sync.Mutex  // one question at a time: several jobs may have some
 }
 

@@ -144,7 +144,7 @@ func promised(account *edge.Account) uint64 {
 func uninvited(err error) error {
 	refused := new(edge.RefusedError)
 	if errors.As(err, &refused) && refused.Uninvited() {
-		return fmt.Errorf("your invitation was used, has ended, was taken back, or its token is not whole: ask whoever sent it for a new one (%w)", err)
+		return fmt.Errorf("your invitation was used, has ended, was taken back, or its token is not whole: ask its sender for a new one (%w)", err)
 	}
 	return err
 }

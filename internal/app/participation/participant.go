@@ -96,7 +96,7 @@ func (m *Participant) Join(ctx context.Context, p *Part) error {
 	return p.Report.ended(ctx, err, m.Identity)
 }
 
-// mostTrying is how long a job may take to be tried before it is joined: whoever chooses
+// mostTrying is how long a job may take to be tried before it is joined: anyone who chooses
 // base and job chooses how long a training takes, too.
 const mostTrying = 5 * time.Minute
 

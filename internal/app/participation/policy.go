@@ -67,7 +67,7 @@ func loadPolicy(path string, p edge.Policy) (edge.Policy, error) {
 // identity is how one is written.
 var identity = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// namedPeers puts the lines of a file in the place of @FILE. What stands behind an
+// namedPeers puts the lines of a file in the place of @FILE. What is behind an
 // identity, or a #, is a note.
 func namedPeers(given []string) ([]string, error) {
 	const most = 1 << 20

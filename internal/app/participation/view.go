@@ -113,7 +113,7 @@ func missed(e edge.Event) bool {
 }
 
 // line is the bar, how far the job is, the time left, what is done now, and bytes: what
-// matters least stands last, where a narrow terminal cuts it off.
+// matters least is last, where a narrow terminal cuts it off.
 func (v *view) line(e edge.Event, now time.Time) string {
 	var parts []string
 	all := v.promised()

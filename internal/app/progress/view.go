@@ -33,7 +33,7 @@ type View struct {
 	said    time.Time // when
 }
 
-// NewView shows a job on w; note stands above its table.
+// NewView shows a job on w; note is above its table.
 func NewView(w io.Writer, job job.Job, note string) *View {
 	v := &View{w: w, job: job, needed: job.MinConnected(), note: note}
 	v.width, v.live = terminal.Width(w)

@@ -72,7 +72,7 @@ func TestProgressFits(t *testing.T) {
 	}
 }
 
-// Whoever waits for devices is told for how many.
+// Anyone who waits for devices is told for how many.
 func TestProgressSaysWhatIsWaitedFor(t *testing.T) {
 	waiting := func(enrolled, connected int) monitor.Status {
 		s := monitor.Status{Enrolled: enrolled, Connected: connected}

@@ -121,7 +121,7 @@ func (s *script) play(ctx context.Context, frame []byte, conn edge.Conn, version
 	case Garbage:
 		rand.Read(frame)
 	case Poison:
-		// The vector stands at the end of the frame; its head stays.
+		// The vector is at the end of the frame; its head stays.
 		rand.Read(frame[len(frame)/2:])
 	}
 	return frame, nil

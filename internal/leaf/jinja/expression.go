@@ -144,7 +144,7 @@ func (p *parser) unary() (node, error) {
 	return p.suffixes(x, true)
 }
 
-// operand is what a sign stands before, and what a test is given: filters are not its own.
+// operand is what a sign is before, and what a test is given: filters are not its own.
 func (p *parser) operand() (node, error) {
 	back, err := p.deeper()
 	if err != nil {

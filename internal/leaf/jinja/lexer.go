@@ -53,7 +53,7 @@ func lex(src string) ([]token, error) {
 	src = strings.ReplaceAll(strings.ReplaceAll(src, "\r\n", "\n"), "\r", "\n")
 	l := &lexer{src: strings.TrimSuffix(src, "\n")}
 	line := 1
-	starting := true // whether what stands at l.at begins a line
+	starting := true // whether what is at l.at begins a line
 	for l.at < len(l.src) {
 		open := nextTag(l.src[l.at:])
 		text := l.src[l.at:]
@@ -250,7 +250,7 @@ func (l *lexer) text(quote byte, line int) error {
 	return l.fail("a string does not end")
 }
 
-// escape writes what stands behind a backslash, of n bytes, as Python does.
+// escape writes what is behind a backslash, of n bytes, as Python does.
 func escape(b *strings.Builder, s string) (n int, err error) {
 	if i := strings.IndexByte(`nrtabfv\'"0`, s[0]); i >= 0 {
 		b.WriteByte("\n\r\t\a\b\f\v\\'\"\x00"[i])

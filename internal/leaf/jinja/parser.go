@@ -32,7 +32,7 @@ func (p *parser) is(kind tokenKind, text string) bool {
 	return t.kind == kind && t.text == text
 }
 
-// take reads a sign or a name if it stands here.
+// take reads a sign or a name if it is here.
 func (p *parser) take(text string) bool {
 	if p.is(tokenSign, text) || p.is(tokenName, text) {
 		p.at++

@@ -44,7 +44,7 @@ func (p *parser) primary() (n node, err error) {
 	return n, p.fail("%.20q, want a value", t.text)
 }
 
-// items are expressions with commas between, up to a sign; comma says whether one stood last.
+// items are expressions with commas between, up to a sign; comma says whether one was last.
 func (p *parser) items(end string) (list []node, comma bool, err error) {
 	for !p.take(end) {
 		if len(list) > 0 && !comma {

@@ -1,4 +1,4 @@
-// Package named opens the files that people name. Whoever opens a named pipe, a device or a
+// Package named opens the files that people name. Anyone who opens a named pipe, a device or a
 // socket may wait for ever, in a call of the system that no signal ends: these are refused.
 // What a shell hands in for a file, <(command) or /dev/stdin, is a pipe that is read once, and
 // Interrupt ends the wait for it.
@@ -156,7 +156,7 @@ func Interrupt() { interrupt() }
 // ErrInterrupted is the end of a Stream by Interrupt.
 var ErrInterrupted = errors.New("interrupted")
 
-// Stream is standard input or what a shell hands in: whoever writes it may take for ever.
+// Stream is standard input or what a shell hands in: anyone who writes it may take for ever.
 type Stream struct{ *os.File }
 
 // Read waits for what comes, or for Interrupt. What would have come is lost with it.

@@ -19,7 +19,7 @@ func Of(typed string, names []string) string {
 }
 
 // Question is Of as the end of an error's sentence: "; did you mean NAME?", or nothing. before
-// stands before the name.
+// is before the name.
 func Question(typed, before string, names []string) string {
 	if best := Of(typed, names); best != "" {
 		return "; did you mean " + before + best + "?"

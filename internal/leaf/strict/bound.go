@@ -75,7 +75,7 @@ func bounded(b []byte) (body ast.Node, anchors map[string]ast.Node, tokens int, 
 }
 
 // checkTokens bounds number and depth. Depth is counted generously: each open bracket, each
-// line that begins further right than the one it stands under, and each dash or key that
+// line that begins further right than the one it is under, and each dash or key that
 // opens a list or a mapping on the line of another.
 func checkTokens(tokens token.Tokens) error {
 	if len(tokens) > maxTokens {

@@ -15,7 +15,7 @@ import (
 )
 
 // fields holds a file against the type that it is read into, where the library would read
-// something else than what stands there without a word: of 3.9 it makes the whole number 3,
+// something else than what is there without a word: of 3.9 it makes the whole number 3,
 // of 010 it makes 8, and of a text 007 that is not in quotes the text 7. A key that the type
 // has not is refused here, too, with the nearest that it has.
 type fields struct {

@@ -20,7 +20,7 @@ type numbers struct {
 	On []map[string]string `yaml:"on"`
 }
 
-// TestNumbersAreNotCut: what a file says is read as it stands there, or refused by key and value.
+// TestNumbersAreNotCut: what a file says is read as it is there, or refused by key and value.
 func TestNumbersAreNotCut(t *testing.T) {
 	for text, want := range map[string]string{
 		"rounds: 3.9":                    `rounds: "3.9" is not a whole number`,

@@ -8,7 +8,7 @@ import (
 )
 
 // Plain is a writer to a terminal of text in which files of others' have a say (labels,
-// answers, names, notes): what moves a cursor, or runs text backwards, stands there as its
+// answers, names, notes): what moves a cursor, or runs text backwards, is there as its
 // code. Tabs and newlines are the program's own. Each write holds whole characters.
 type Plain struct{ To io.Writer }
 

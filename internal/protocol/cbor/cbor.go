@@ -11,7 +11,7 @@ import (
 	"math"
 )
 
-// Major types (RFC 8949 section 3.1), as they stand in the first byte of a head.
+// Major types (RFC 8949 section 3.1), as they are in the first byte of a head.
 const (
 	majorUint  = 0 << 5
 	majorBytes = 2 << 5

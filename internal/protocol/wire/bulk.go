@@ -97,7 +97,7 @@ func Recycle(b []byte) {
 	}
 }
 
-// emptied is a buffer for n bytes, a used one where it is not much larger: whoever sends
+// emptied is a buffer for n bytes, a used one where it is not much larger: anyone who sends
 // little holds little.
 func emptied(n int) []byte {
 	if b, ok := used.Get().(*[]byte); ok && cap(*b) >= n && cap(*b)/2 <= n {

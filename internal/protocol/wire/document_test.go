@@ -51,7 +51,7 @@ func TestMessagesAreDocumented(t *testing.T) {
 	}
 }
 
-// TestWhatMessagesCarryIsDocumented: the same for what stands in them.
+// TestWhatMessagesCarryIsDocumented: the same for what is in them.
 func TestWhatMessagesCarryIsDocumented(t *testing.T) {
 	doc, err := os.ReadFile("../../../docs/PROTOCOL.md")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// JobsPath is where a coordinator of several jobs lists those that are open, to whoever asks;
+// JobsPath is where a coordinator of several jobs lists those that are open, to anyone who asks;
 // each is below JobPath and its name.
 const (
 	JobsPath = "/v1/jobs"

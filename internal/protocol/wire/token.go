@@ -10,7 +10,7 @@ import (
 )
 
 // A join token starts with what it is and in which form. The first form has
-// neither Task nor Authority: whoever answers at its address says what the job is.
+// neither Task nor Authority: anyone who answers at its address says what the job is.
 const (
 	tokenPrefix    = "starling2_"
 	oldTokenPrefix = "starling1_"

@@ -18,7 +18,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// A Coordinator announces a job and hands its sessions to whoever plays it.
+// A Coordinator announces a job and hands its sessions to anyone who plays it.
 type Coordinator struct {
 	Job       Array
 	Authority ed25519.PrivateKey

@@ -55,7 +55,7 @@ func (m *Member) encapsulated(public, info []byte) (enc, secret []byte, err erro
 	return enc, secret, err
 }
 
-// decapsulated takes what stood before a ciphertext off it.
+// decapsulated takes what was before a ciphertext off it.
 func (m *Member) decapsulated(sealed, info []byte) (ciphertext, secret []byte, err error) {
 	if m.kem == nil {
 		return sealed, nil, nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A Raw stands in an item as its bytes are, which need not be an item's.
+// A Raw is in an item as its bytes are, which need not be an item's.
 type Raw []byte
 
 // Mutants are an item's encodings with one thing of it changed: each of its fields in
@@ -68,7 +68,7 @@ func mutateArray(a Array, at string, yield func(name string, v any) bool) bool {
 	return true
 }
 
-// extremes are what may stand in an item's place.
+// extremes are what may be in an item's place.
 func extremes(v any) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		for _, x := range append(ownExtremes(v), anyExtremes...) {

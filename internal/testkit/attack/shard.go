@@ -177,7 +177,7 @@ func (sh *Shard) Remade(change func(entries []Array) []Array) []byte {
 	return Encode(roster)
 }
 
-// Proof proves that the roster's devices stand in the log.
+// Proof proves that the roster's devices are in the log.
 func (sh *Shard) Proof(entries []Array) []byte {
 	who := 0
 	if !sh.Peers[0].identified {

@@ -18,7 +18,7 @@ type Record struct {
 	Name string // what is wrong with it, in words; begins with its number where it has one
 	File string // from the module's root, with slashes
 	In   string // the first text of what the old text is looked for in, up to a line that is "}"; empty: the file
-	Old  string // must stand there once
+	Old  string // must be there once
 	New  string
 	Test Test
 }

@@ -64,7 +64,7 @@ func transpose() {
 	RET()
 }
 
-// gather copies n rows of 16 floats from where they stand apart to where others do.
+// gather copies n rows of 16 floats from where they are apart to where others do.
 func gather() {
 	TEXT("gather256", NOSPLIT, "func(dst *float32, to int, src *float32, from int, n int)")
 	Pragma("noescape")

@@ -129,7 +129,7 @@ func (w *writer) tile(fused bool, rows int) {
 				w.op("VFMLA V%d.S4, V%d.S4, V%d.S4", vecB+v, vecA+r, sum)
 				continue
 			}
-			// The product rounds by itself: no fused instruction may stand here.
+			// The product rounds by itself: no fused instruction may be here.
 			w.fmul(spare, vecA+r, vecB+v)
 			w.fadd(sum, sum, spare)
 		}

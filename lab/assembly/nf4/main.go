@@ -84,7 +84,7 @@ func encode() {
 	scale := YMM()
 	VBROADCASTSS(inverse, scale)
 
-	// A code is how many of the bounds lie below the value.
+	// A code is how many of the bounds are below the value.
 	for _, r := range v {
 		VMULPS(scale, r, r)
 		count, below := YMM(), YMM()

@@ -114,7 +114,7 @@ func drive(ctx context.Context, o options) error {
 			return fmt.Errorf("the coordinator says %q: %w", lines.Text(), err)
 		}
 		now := take()
-		if r.Begins { // what lies between rounds counts for none
+		if r.Begins { // what is between rounds counts for none
 			before, spent = now, between.cpu()
 			continue
 		}

@@ -249,7 +249,7 @@ func (k *keeper) check() error {
 	seen := map[uint64]bool{}
 	for _, e := range l.Entries {
 		if seen[e.Event.Round] {
-			return fmt.Errorf("ledger: round %d stands twice", e.Event.Round)
+			return fmt.Errorf("ledger: round %d occurs twice", e.Event.Round)
 		}
 		seen[e.Event.Round] = true
 	}

@@ -27,7 +27,7 @@ tables.
 type result struct {
 	made, table string
 	sum         string // SHA-256 of the two, as they were when the section was written
-	// found says that the sum was taken of what stood in the document on 2026-11-23, which had none before: from then on it
+	// found says that the sum was taken of what was in the document on 2026-11-23, which had none before: from then on it
 	// holds, but nothing says that the command printed it.
 	found bool
 }

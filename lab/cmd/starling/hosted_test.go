@@ -17,7 +17,7 @@ import (
 
 // TestServerOfTwoJobs: an operator submits two jobs to one server, four devices take part in
 // both under one identity each, and the server is killed while rounds are made. Started again
-// it ends both, every round stands in the fleet's ledger once and as in its job's, and over
+// it ends both, every round is in the fleet's ledger once and as in its job's, and over
 // the admin address the jobs are listed, and archived.
 func TestServerOfTwoJobs(t *testing.T) {
 	dir, binary := t.TempDir(), build(t)
@@ -90,7 +90,7 @@ privacy: {simulated_population: 1000000, simulated_cohort: 10000}
 		t.Fatal(err)
 	}
 	first.end()
-	// Whoever is killed says nothing of it any more.
+	// Anyone who is killed says nothing of it any more.
 	if list := run("job", "list", "--dir", state); strings.Contains(list, "running") || !strings.Contains(list, "away") {
 		t.Errorf("after the server was killed:\n%s", list)
 	}

@@ -40,7 +40,7 @@ func TestInterruptedJoin(t *testing.T) {
 	if text := said.String(); code != 130 || !strings.Contains(text, "starling: interrupted after 0 rounds") || strings.Contains(text, "context canceled") {
 		t.Errorf("exit %d:\n%s", code, text)
 	}
-	// A script reads the last line: what was given until then stands in it.
+	// A script reads the last line: what was given until then is in it.
 	var report participation.Report
 	if err := json.Unmarshal([]byte(lastLine(out.String())), &report); err != nil || !report.Interrupted || report.Examples != 1 || !strings.HasPrefix(report.Reason, "interrupted after 0 rounds") {
 		t.Errorf("the last line of standard output is %q: %v", out.String(), err)

@@ -15,7 +15,7 @@ func TestExampleJobIsAccepted(t *testing.T) {
 	}
 }
 
-// Every key of a job stands in docs/JOB.md.
+// Every key of a job is in docs/JOB.md.
 func TestJobKeysAreDocumented(t *testing.T) {
 	doc, err := os.ReadFile("../../../docs/JOB.md")
 	if err != nil {

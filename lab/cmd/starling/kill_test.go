@@ -129,8 +129,8 @@ func (p *process) await(t *testing.T, pattern string) []string {
 	}
 }
 
-// freePort is an address of this machine that nobody listens on. It lies below the ports that
-// systems give to whoever asks for any, so that nobody else is given it before it is used, or while
+// freePort is an address of this machine that nobody listens on. It is below the ports that
+// systems give to anyone who asks for any, so that nobody else is given it before it is used, or while
 // its server is killed.
 func freePort(t *testing.T) string {
 	t.Helper()

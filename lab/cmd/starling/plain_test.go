@@ -12,7 +12,7 @@ import (
 )
 
 // A model that somebody hands on has the last word on no terminal: what its labels would
-// do there stands there as codes, and forges no line.
+// do there is there as codes, and forges no line.
 func TestHostileLabels(t *testing.T) {
 	evil := "grain\x1b[2J\x1b]0;owned\x07\u202e\u009b1m\r\nship"
 	dir := checkpointOf(t, 1, "earn", evil, "ship")

@@ -438,7 +438,7 @@ func (r *robbery) readsThrough(v float64, vectors [][]int32, behind []string) (m
 }
 
 // The sharpest robbery that we have: a base in which all but the first places look the same,
-// so that the whole of an update's norm is spent on the words that stand there. Noise of a
+// so that the whole of an update's norm is spent on the words that are there. Noise of a
 // tenth of the clip norm leaves some of them, as its bound says: 72 bits are eleven words of
 // 75. What comes back is within the bound, and little where the noise is three times that.
 func TestHostileSharpRobbery(t *testing.T) {

@@ -137,7 +137,7 @@ func (h *Trainer) take(ctx context.Context, t trainer.Task, clients int) (*step,
 		h.put(s)
 		return nil, ctx.Err()
 	}
-	if errors.Is(s.err, context.Canceled) { // whoever compiled it was stopped, we were not
+	if errors.Is(s.err, context.Canceled) { // anyone who compiled it was stopped, we were not
 		h.put(s)
 		return h.take(ctx, t, clients)
 	}

@@ -2,7 +2,7 @@ package codegen
 
 import "github.com/starling-fl/starling/wasm/compiler/emit"
 
-// A strip of rows of A that is zeros makes a strip of C that is +0, whatever stands in B, as long as that is finite: terms
+// A strip of rows of A that is zeros makes a strip of C that is +0, whatever is in B, as long as that is finite: terms
 // of +0 and -0 added to +0 leave +0, rounded once or twice. In a training step such strips are padding, forward and
 // backward. They are left out, with the same bits; package wasm/kernel does so too.
 

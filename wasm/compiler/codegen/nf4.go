@@ -7,7 +7,7 @@ import (
 	"github.com/starling-fl/starling/wasm/compiler/emit"
 )
 
-// NF4 tensors stand in memory as bitsandbytes stores them: the flattened values, two codes a byte, the first in the
+// NF4 tensors are in memory as bitsandbytes stores them: the flattened values, two codes a byte, the first in the
 // high half, and the float32 absmax of every nf4Block values. A table of 256 pairs of levels turns one byte into two
 // values.
 const (

@@ -72,7 +72,7 @@ func (g *Generator) parts(d *plan.Dot) []*plan.Dot {
 	return []*plan.Dot{d}
 }
 
-// cut divides one of the axes of d, which stand at axes, into n parts.
+// cut divides one of the axes of d, which are at axes, into n parts.
 func cut(d *plan.Dot, axes *[]plan.Axis, at, n, unit int) (parts []*plan.Dot) {
 	if n < 2 {
 		return nil

@@ -53,7 +53,7 @@ type segment struct {
 // Pages sets the size of the only memory, in pages of 64 KiB; it is exported as "memory" and cannot grow.
 func (m *Module) Pages(n uint32) { m.pages = n }
 
-// Data adds a data segment that stands at offset when the module starts. The bytes are not copied.
+// Data adds a data segment that is at offset when the module starts. The bytes are not copied.
 func (m *Module) Data(offset uint32, b []byte) {
 	if len(b) > 0 {
 		m.data = append(m.data, segment{offset, b})

@@ -127,7 +127,7 @@ const (
 	DynamicSlice  // operands x, one start an axis; sizes are the result's
 	DynamicUpdate // operands x, update, one start an axis
 	Window        // Window; ReduceOp
-	Barrier       // value stands in memory before what follows
+	Barrier       // value is in memory before what follows
 	lastHeavy
 )
 
@@ -140,7 +140,7 @@ func (o Op) IsElementwise() bool { return o > firstElementwise && o < lastElemen
 // IsReduce tells whether the operation is a plain reduction over axes.
 func (o Op) IsReduce() bool { return o >= ReduceSum && o <= ReduceXor }
 
-// IsHeavy tells whether the result must stand in memory.
+// IsHeavy tells whether the result must be in memory.
 func (o Op) IsHeavy() bool { return o > firstHeavy && o < lastHeavy }
 
 // DotAxes are the contracting and batch axes of both operands of Dot. The result's axes are the batch axes, the other

@@ -22,7 +22,7 @@ func newLinks() *links {
 	return &links{map[*Buffer]*Buffer{}, map[*Buffer]*Buffer{}}
 }
 
-// fit links the buffers of a repeat, or links nothing where they cannot stand in chains.
+// fit links the buffers of a repeat, or links nothing where they cannot be in chains.
 func (l *links) fit(stages []Stage, r Repeat) bool {
 	trial := &links{maps.Clone(l.next), maps.Clone(l.prev)}
 	for k := range r.Count {

@@ -57,7 +57,7 @@ func wantedBy(n, u *ir.Node, under map[*ir.Node]*ir.Node) *ir.Node {
 }
 
 // condition notes which stages write nothing but what is wanted under one boolean, once that is computed. A boolean that is
-// an output stands outside the arena, where hosts look for none.
+// an output is outside the arena, where hosts look for none.
 func (p *Plan) condition(under map[*ir.Node]*ir.Node, bufs map[*ir.Node]*Buffer) {
 	p.When = map[Stage]*Buffer{}
 	known := map[*Buffer]bool{}

@@ -25,7 +25,7 @@ func (p *Plan) Layout(base int) (arena, end int) {
 	return arena, p.layoutArena(arena, chains)
 }
 
-// layoutFixed places what persists; a chain's buffers stand side by side where its first one is met.
+// layoutFixed places what persists; a chain's buffers are side by side where its first one is met.
 func (p *Plan) layoutFixed(at int, chains map[*Buffer]*chain) int {
 	put := func(b *Buffer) {
 		if b.used {

@@ -147,7 +147,7 @@ func (l *lowering) run() (*Plan, error) {
 	return l.plan, nil
 }
 
-// standing tells whether a node is a barrier of what stands in memory anyway, as numbers and in every step that wants it.
+// standing tells whether a node is a barrier of what is in memory anyway, as numbers and in every step that wants it.
 func (l *lowering) standing(n *ir.Node) bool {
 	if n.Op != ir.Barrier || l.bufs[n] != nil {
 		return false
@@ -185,7 +185,7 @@ func (l *lowering) buffer(n *ir.Node) *Buffer {
 	return b
 }
 
-// requireOperands forces what heavy operations read to stand in memory.
+// requireOperands forces what heavy operations read to be in memory.
 func (l *lowering) requireOperands() {
 	for _, n := range l.g.Nodes {
 		if !l.live[n.ID] || !n.Op.IsHeavy() {
@@ -306,7 +306,7 @@ func (l *lowering) inPlace(o *ir.Node, dst *Buffer) bool {
 			return false
 		}
 	}
-	// From here on the new value stands in dst.
+	// From here on the new value is in dst.
 	for _, s := range l.plan.Stages {
 		replace(s, src, dst)
 	}

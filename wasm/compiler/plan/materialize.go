@@ -32,7 +32,7 @@ type choice struct {
 	leaves map[*ir.Node]bool // stored nodes that the expression reads
 }
 
-// decide chooses the nodes that stand in memory. force are nodes that must.
+// decide chooses the nodes that are in memory. force are nodes that must.
 func decide(g *ir.Graph, live []bool, force map[*ir.Node]bool) map[*ir.Node]bool {
 	consumers := make([][]*ir.Node, len(g.Nodes))
 	for _, n := range g.Nodes {

@@ -1,4 +1,4 @@
-// Package plan decides how a recorded graph runs in one block of memory: which tensors stand in memory at all, which
+// Package plan decides how a recorded graph runs in one block of memory: which tensors are in memory at all, which
 // operations share a loop, where each tensor stands and for how long, and in what order the stages run.
 //
 // A tensor that is only a view (reshape, transposition, broadcast, slice) or a cheap function of others is never
@@ -17,7 +17,7 @@ type Buffer struct {
 	Bytes int
 	Addr  int  // set by Layout
 	Fixed bool // holds its value from one step of training to the next
-	NF4   bool // holds 4-bit codes; the scales stand at Scales
+	NF4   bool // holds 4-bit codes; the scales are at Scales
 	Const []byte
 	// Scales is the address of the float32 scales of an NF4 tensor.
 	Scales int
@@ -130,7 +130,7 @@ type Plan struct {
 type Config struct {
 	// Becomes maps an output to the parameter that it replaces in place; -1 for none. Nil for none at all.
 	Becomes []int
-	// NF4 marks the parameters that stand in memory as 4-bit codes.
+	// NF4 marks the parameters that are in memory as 4-bit codes.
 	NF4 []bool
 	// Flat finds no repeats and no conditions, and lets no loop write over an operand: the plain twin of a plan that does.
 	Flat bool

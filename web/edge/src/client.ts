@@ -35,7 +35,7 @@ export interface LabelCount {
 export interface Row {
   /** Label is the answer of a question; empty for words, and if there is none. */
   label: string;
-  /** Text is cut: a question stands before its document, a label behind its word. */
+  /** Text is cut: a question is before its document, a label behind its word. */
   text: string;
   /** in place of a text */
   picture?: Picture;
@@ -153,7 +153,7 @@ export interface Quote {
  * - `data`: the data cannot be read, or do not fit the job
  * - `account`: the account of what the data has given cannot be read or kept
  * - `promise`: the coordinator asks for more rounds, or another program, than it announced
- * - `protocol`: the coordinator breaks the protocol, or somebody stands in between
+ * - `protocol`: the coordinator breaks the protocol, or somebody is in between
  * - `options`: what was asked of the package makes no sense
  * - `failed`: anything else; the message says what
  */

@@ -68,7 +68,7 @@ export interface Peers {
   /**
    * Later counts the devices that are missing from a head of the log that this device was shown
    * more than an hour after they are said to have been enrolled. (A head is that of a round's
-   * draw: whoever enrols meanwhile is in the next one.)
+   * draw: anyone who enrols meanwhile is in the next one.)
    */
   later?: number;
   /** in the log */

@@ -248,7 +248,7 @@ export class Participation extends typedTarget<ParticipationEvents>() {
 
   #leave(standing: Standing): void {
     this.#joins++;
-    if (!this.model) { // which lies in the edge
+    if (!this.model) { // which is in the edge
       this.#edge?.close();
       this.#edge = undefined;
     }

@@ -1,7 +1,7 @@
 // Pictures as pixels: the browser's own decoders make them, which take no room in the
 // program and read what this browser shows.
 
-/** A picture's pixels, row by row: red, green, blue and 255. What is transparent lies on black, as on every device. */
+/** A picture's pixels, row by row: red, green, blue and 255. What is transparent is on black, as on every device. */
 export async function decode(picture: Blob): Promise<{ width: number; height: number; pixels: Uint8Array }> {
   if (typeof OffscreenCanvas !== "function") throw new Error("this browser cannot read pictures in a worker");
   // The numbers of the file, not what a screen makes of its colour profile.

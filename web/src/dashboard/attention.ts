@@ -1,4 +1,4 @@
-// Shows what whoever is on call must see first, where it changed.
+// Shows what anyone who is on call must see first, where it changed.
 import { byId, element } from "../dom.js";
 import { unfold } from "./cards.js";
 import type { Concern } from "./concerns.js";
@@ -25,7 +25,7 @@ function item(c: Concern): HTMLElement {
   if (card && document.getElementById(`card-${card}`)) {
     const go = element("a", { href: `#card-${card}` }, "Show");
     go.addEventListener("click", (event) => {
-      event.preventDefault(); // the address has no room for it: what stands behind its # is a token
+      event.preventDefault(); // the address has no room for it: what is behind its # is a token
       unfold(card);
       const at = byId(`card-${card}`);
       at.scrollIntoView({ block: "start" });

@@ -8,7 +8,7 @@ export interface Call {
 /** A token that is none, or none any more. */
 export class Denied extends Error {}
 
-/** A coordinator, or what stands before it, that cannot answer now. */
+/** A coordinator, or what is before it, that cannot answer now. */
 export class Unavailable extends Error {}
 
 /** Asks with the token that is given by then; who is refused hears why. */

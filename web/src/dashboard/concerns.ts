@@ -1,4 +1,4 @@
-// What whoever is on call must see first: rules over what is known of a job. None touches
+// What anyone who is on call must see first: rules over what is known of a job. None touches
 // the page.
 import type { Check, Occurrence, RoundRecord, Status } from "../api.js";
 import { count, duration, percent } from "../format.js";

@@ -24,7 +24,7 @@ const kept = 200;
 let lines: Occurrence[] = [];
 let rows: HTMLElement[] = []; // of lines, as far as they were painted
 
-let old = false; // what stands here is told again from the start
+let old = false; // what is here is told again from the start
 
 export function addEvents(more: Occurrence[]): void {
   if (old) {

@@ -23,7 +23,7 @@ export class History {
   #all: RoundRecord[] = [];
   /** Rows from the newest that are not shown. */
   #from = 0;
-  /** The newest round that is shown to whoever has turned to older ones; undefined follows what comes. */
+  /** The newest round that is shown to anyone who has turned to older ones; undefined follows what comes. */
   #at?: number;
 
   constructor() {
@@ -31,7 +31,7 @@ export class History {
     byId("history-older").addEventListener("click", () => this.#turn(rowsAtOnce));
   }
 
-  /** Shows records, the oldest first. Whoever has turned to older ones stays at them. */
+  /** Shows records, the oldest first. Anyone who has turned to older ones stays at them. */
   show(all: RoundRecord[]): void {
     this.#all = all;
     // By its number: after a connection was lost all are told again, piece by piece.

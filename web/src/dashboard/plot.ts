@@ -1,6 +1,6 @@
 // Plots over rounds: lines with bands, in the page's colours, with axis titles, a key that
 // says the values, one zoom for all, the keyboard, and a table of the same figures. What
-// lies in a folded card is drawn when it is unfolded.
+// is in a folded card is drawn when it is unfolded.
 import uPlot from "uplot";
 import { byId, element, say } from "../dom.js";
 import { dashes, palette } from "../palette.js";

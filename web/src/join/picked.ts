@@ -1,4 +1,4 @@
-// Picked pictures and recordings: their labels are the folders that they lie in, or one
+// Picked pictures and recordings: their labels are the folders that they are in, or one
 // that is chosen for all of them. Each picture is opened once before it is taken, and each
 // recording by the preview: none is left out in silence.
 import { byId, element, say, show, Sorry } from "../dom.js";
@@ -53,7 +53,7 @@ export const sorts: Record<string, Sort> = {
   transcripts: { ...recordings, spoken: true },
 };
 
-/** Where a file lies below the picked folder; "" for one that was picked by itself. */
+/** Where a file is below the picked folder; "" for one that was picked by itself. */
 const place = (file: File) => file.webkitRelativePath.split("/").slice(1, -1).at(-1) ?? "";
 
 /** A recording as the browser decodes it, brought to one channel, as WAV. */
@@ -82,7 +82,7 @@ async function opened(sort: Sort, files: File[], told: (text: Text) => void): Pr
 }
 
 export interface Chosen {
-  /** The folder that they lie in; "" where they were picked by themselves. */
+  /** The folder that they are in; "" where they were picked by themselves. */
   folder: string;
   items: Labelled[];
   /** Files of another kind. */
@@ -90,7 +90,7 @@ export interface Chosen {
 }
 
 /**
- * Gives picked files with their labels, asking for one where they do not lie in
+ * Gives picked files with their labels, asking for one where they are not in
  * folders; undefined where others were picked before an answer.
  */
 export async function labelled(sort: Sort, files: File[], labels: string[], told: (text: Text) => void): Promise<Chosen | undefined> {

@@ -159,7 +159,7 @@ export class Panel {
     try {
       const take = await this.#ear.take(clipSeconds(this.#about.sound), leastSeconds(this.#about.sound), () => this.#tell(t("microphone.recording")));
       const name = `${label || "#"} ${++this.#made}`;
-      // Whoever protects providers counts what is said here as one's.
+      // Anyone who protects providers counts what is said here as one's.
       this.#clips = [{ label, file: wavOf(take), name, user: "microphone", take }, ...this.#clips];
       this.#fill(this.#least());
       this.#tell(this.#written ? t("microphone.write") : t("microphone.recorded", { word: label }));

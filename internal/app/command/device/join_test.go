@@ -28,7 +28,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return command.Run(ctx, root, args, stdin, stdout, stderr)
 }
 
-// A token need not stand in the list of processes.
+// A token need not be in the list of processes.
 func TestTokenFromElsewhere(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte("starling2_abc\n"), 0o600); err != nil {

@@ -1,4 +1,4 @@
-// Package operator has the commands of whoever runs a job, plans one or uses what it released:
+// Package operator has the commands of anyone who runs a job, plans one or uses what it released:
 // serve and what goes with it, demo, privacy, evaluate, import and export.
 package operator
 

@@ -87,7 +87,7 @@ func (c *benchCase) write(dir, host string, fused bool) ([]byte, error) {
 }
 
 // snapshot writes the case's inputs as the program's memory holds them, and notes its
-// manifest. The tensors lie in the same order in the programs for both hosts.
+// manifest. The tensors are in the same order in the programs for both hosts.
 func (c *benchCase) snapshot(ctx context.Context, program []byte, file string) (err error) {
 	p, err := wasm.Load(ctx, program, wasm.Config{Limits: limits})
 	if err != nil {
