@@ -197,10 +197,13 @@ func FromACME(dir, host, directory string, roots *x509.CertPool) *Certificate {
 	var shown atomic.Pointer[x509.Certificate]
 	get := func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		cert, err := m.GetCertificate(hello)
-		if err == nil && cert.Leaf != nil && !slices.Contains(hello.SupportedProtos, acme.ALPNProto) { // that one is a challenge's
+		if err != nil {
+			return nil, fmt.Errorf("server: certificate by ACME: %w", err)
+		}
+		if cert.Leaf != nil && !slices.Contains(hello.SupportedProtos, acme.ALPNProto) { // that one is a challenge's
 			shown.Store(cert.Leaf)
 		}
-		return cert, err
+		return cert, nil
 	}
 	return &Certificate{get: get, leaf: shown.Load, protos: []string{acme.ALPNProto}, name: host}
 }

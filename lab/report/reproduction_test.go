@@ -271,11 +271,12 @@ func TestReproductionOfWhatWasNotRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if strings.Contains(text, "\n| `starling sweep --preset "+name+"`") {
+			continue // without flags
+		}
 		_, command, found := strings.Cut(text, "\n| `starling sweep --preset "+name+" ")
 		if !found {
-			if _, command, found = strings.Cut(text, "\n| `starling sweep --preset "+name+"`"); !found {
-				t.Errorf("%s has no command", name)
-			}
+			t.Errorf("%s has no command", name)
 			continue
 		}
 		command, _, _ = strings.Cut(command, "`")
