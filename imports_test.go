@@ -29,7 +29,7 @@ const module = "github.com/starling-fl/starling/"
 // hostile devices, and by lab/bandwidth, which plays devices that send in the clear.
 var mayImport = parseTable(`
 data/audio:
-dp/audit: coordinator coordinator/round dp dp/accounting internal/leaf/uniform job model secagg
+dp/audit: coordinator/core coordinator/round dp dp/accounting internal/leaf/uniform job model secagg
 dp/audit/forest:
 dp/audit/kmeans:
 dp/audit/membership: dp/audit/forest dp/audit/kmeans
@@ -37,9 +37,10 @@ dp/audit/memorization: data/dataset
 cmd/starling: internal/app/command internal/app/command/device internal/app/command/operator internal/app/engine/plugins
 cmd/starling-edge: internal/app/command internal/app/command/device internal/app/engine
 cmd/starling-web: data/audio data/dataset edge internal/protocol/wire web/client
-coordinator: coordinator/internal/fleet coordinator/internal/link coordinator/internal/timing coordinator/monitor coordinator/optimizer
+coordinator: coordinator/core coordinator/internal/fleet coordinator/internal/link coordinator/internal/timing coordinator/monitor
     coordinator/round coordinator/store dp dp/accounting model/evaluate/metric internal/protocol/contract internal/protocol/wire job secagg/log model wasm/program quant secagg secagg/strength
 coordinator/bucket:
+coordinator/core: coordinator/optimizer dp dp/accounting internal/protocol/contract internal/protocol/wire job model model/evaluate/metric quant wasm/program
 coordinator/internal/fleet: coordinator/internal/link coordinator/round dp
 coordinator/internal/link: coordinator/internal/origin coordinator/monitor internal/protocol/wire
 coordinator/internal/origin:
@@ -83,7 +84,7 @@ internal/app/command/operator: internal/leaf/named dp/audit dp/audit/membership 
 internal/protocol/contentcoding:
 internal/protocol/contract: dp model/evaluate/metric internal/protocol/wire model quant secagg
 model/hub: internal/leaf/durable model
-model/evaluate/metric:
+model/evaluate/metric: model
 model/evaluate/answer: data/dataset model model/nn data/task data/tokenizer
 model/evaluate: data/dataset model/evaluate/answer model/evaluate/metric model model/nn data/task
 internal/protocol/cbor:
@@ -165,7 +166,7 @@ lab/queue: data/audio data/dataset edge coordinator/natsaccess lab/natsserver mo
 lab/loadtest: internal/protocol/contract internal/protocol/wire secagg/log quant secagg
 lab/pretraining: data/dataset internal/leaf/seeded internal/leaf/strict job/training model model/nn data/task data/tokenizer model/trainer
 lab/readers:
-lab/sweep: internal/leaf/named coordinator data/dataset data/dataset/partition dp dp/accounting edge internal/leaf/durable internal/leaf/nearest internal/leaf/strict job model quant simulate data/task
+lab/sweep: internal/leaf/named coordinator/core model/evaluate/metric wasm/program data/dataset data/dataset/partition dp dp/accounting edge internal/leaf/durable internal/leaf/nearest internal/leaf/strict job model quant simulate data/task
 lab/voices: data/audio internal/leaf/strict
 secagg/log: internal/protocol/cbor secagg/log/vrf
 quant/nf4:
@@ -174,7 +175,7 @@ quant: internal/leaf/l2 quant/nf4
 secagg: internal/protocol/cbor internal/leaf/uniform secagg/internal/tail
 secagg/internal/tail:
 secagg/strength: secagg secagg/internal/tail
-simulate: coordinator data/dataset dp dp/accounting edge model/evaluate/metric internal/protocol/contract internal/leaf/durable job/training model wasm/program data/task model/trainer
+simulate: coordinator/core data/dataset dp dp/accounting edge model/evaluate/metric internal/protocol/contract internal/leaf/durable job job/training model wasm/program data/task model/trainer
 data/tokenizer:
 data/tokenizer/unigram: data/tokenizer
 data/task: data/dataset internal/leaf/jinja internal/leaf/uniform model data/tokenizer
@@ -422,24 +423,23 @@ func TestTheEngineHasNoSockets(t *testing.T) {
 	}
 }
 
-// A simulation and a service draw and release through one type, coordinator.Core. What
-// keeps that apart from the engine around it: it reaches no network, clock, file or store,
-// and starts nothing.
+// A simulation and a service draw and release through one type, core.Core. What keeps that apart from the engine around
+// it: it reaches no network, clock, file or store, and starts nothing.
 func TestTheArithmeticHasNoIO(t *testing.T) {
 	without := []string{"context", "database/sql", "log/slog", "net", "net/http", "os", "path/filepath", "sync", "sync/atomic", "time",
 		module + "coordinator/round", module + "coordinator/store"}
-	files, err := filepath.Glob("coordinator/*.go")
+	files, err := filepath.Glob("coordinator/core/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := 0
 	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
-		}
-		if strings.HasSuffix(file, "_test.go") || !slices.ContainsFunc(parsed.Decls, isArithmetic) {
-			continue
 		}
 		found++
 		for _, imp := range parsed.Imports {
@@ -454,8 +454,27 @@ func TestTheArithmeticHasNoIO(t *testing.T) {
 			return true
 		})
 	}
-	if found < 3 {
+	if found < 5 {
 		t.Errorf("%d files with the arithmetic of a job", found)
+	}
+}
+
+// A simulation and an audit compute what a service would: they link no engine, no database and no metrics.
+func TestSimulationsLinkNoService(t *testing.T) {
+	packages := list(t)
+	for _, name := range []string{"coordinator/core", "simulate", "dp/audit"} {
+		deps := packages[name].Deps
+		if !slices.Contains(deps, module+"dp") {
+			t.Errorf("%s links %d packages, and not dp", name, len(deps))
+		}
+		for _, dep := range deps {
+			for _, not := range []string{module + "coordinator/store", module + "coordinator/monitor", module + "coordinator/server", "database/sql", "github.com/jackc/",
+				"modernc.org/", "github.com/prometheus/", "github.com/nats-io/"} {
+				if dep == strings.TrimSuffix(module, "/") || dep == module+"coordinator" || strings.HasPrefix(dep, not) {
+					t.Errorf("%s links %s", name, dep)
+				}
+			}
+		}
 	}
 }
 
@@ -547,20 +566,6 @@ func TestOneReaderOfYAML(t *testing.T) {
 	if readers == 0 {
 		t.Error("nothing imports a YAML library")
 	}
-}
-
-// isArithmetic says whether a declaration is of Core or of what it is made of.
-func isArithmetic(d ast.Decl) bool {
-	f, ok := d.(*ast.FuncDecl)
-	if !ok || f.Recv == nil {
-		return ok && f.Name.Name == "newTerms"
-	}
-	of := f.Recv.List[0].Type
-	if star, ok := of.(*ast.StarExpr); ok {
-		of = star.X
-	}
-	name, ok := of.(*ast.Ident)
-	return ok && slices.Contains([]string{"Core", "Draw", "randomness"}, name.Name)
 }
 
 // Randomness that protects somebody never comes from math/rand.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"slices"
 
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/protocol/wire"
 )
@@ -65,10 +66,10 @@ type RoundSize struct {
 }
 
 // roundSize is that of the job.
-func (t *terms) roundSize() RoundSize {
-	values := t.layout.Size(slices.Max(t.ranks()))
-	s := t.job.Training
-	return RoundSize{Batch: s.Batch, Steps: s.Steps + s.Scored, Epochs: s.Epochs, Down: 4 * uint64(values), Up: (uint64(values)*uint64(t.bits) + 7) / 8}
+func roundSize(t *core.Terms) RoundSize {
+	values := t.Layout.Size(slices.Max(t.Ranks()))
+	s := t.Job.Training
+	return RoundSize{Batch: s.Batch, Steps: s.Steps + s.Scored, Epochs: s.Epochs, Down: 4 * uint64(values), Up: (uint64(values)*uint64(t.Bits) + 7) / 8}
 }
 
 // OfferedProgram is a training program that anybody may fetch as a blob.
@@ -81,7 +82,7 @@ type OfferedProgram struct {
 // Programs lists the training programs of the largest rank, one per host, for a device that wants
 // to know what a round takes before it joins. They are compiled once.
 func (c *Coordinator) Programs() ([]OfferedProgram, error) {
-	programs, err := c.programs.at(slices.Max(c.t.ranks()))
+	programs, err := c.programs.at(slices.Max(c.t.Ranks()))
 	list := []OfferedProgram{}
 	for _, p := range programs {
 		list = append(list, OfferedProgram{p.Host, hex.EncodeToString(p.Blob.SHA256[:]), p.Blob.Size})
@@ -99,16 +100,16 @@ type Sound struct {
 
 // About computes the description of the job. Its guarantees take a moment.
 func (c *Coordinator) About() (About, error) {
-	j := c.t.job
+	j := c.t.Job
 	a := About{
 		Job: j.Name, ID: hex.EncodeToString(c.task[:]), Task: j.Task, Labels: append([]string{}, j.Labels...), Rounds: j.Rounds, Private: c.private(), Protects: "device",
-		ShardFloor: j.Shard.Floor, SamplingRate: j.Cohort.SamplingRate, BaseBytes: c.t.baseRef.Size,
-		Round: c.t.roundSize(), Full: c.t.heavy(), NeedsSecret: len(c.secret) > 0, Protocol: wire.Protocol(),
+		ShardFloor: j.Shard.Floor, SamplingRate: j.Cohort.SamplingRate, BaseBytes: c.t.BaseRef.Size,
+		Round: roundSize(c.t), Full: heavy(c.t), NeedsSecret: len(c.secret) > 0, Protocol: wire.Protocol(),
 	}
 	if j.Providers.Max > 0 {
 		a.Protects, a.Providers = "provider", j.Providers.Max
 	}
-	if c := c.t.base.Config; c.Hears() {
+	if c := c.t.Base.Config; c.Hears() {
 		a.Sound = &Sound{Rate: c.Speech.Rate, Samples: c.Speech.Samples(j.Adapter.Sequence), Least: c.Speech.Samples(1)}
 	}
 	if j.Simulated() {
@@ -118,25 +119,15 @@ func (c *Coordinator) About() (About, error) {
 		return a, nil
 	}
 	var err error
-	a.Guarantees, err = c.t.promise()
+	a.Guarantees, err = c.t.Promise()
 	return a, err
-}
-
-// heavy reports whether the job asks for what a page's light build leaves out.
-func (t *terms) heavy() bool {
-	return t.job.Shard.Hybrid || t.base.Heavy() || t.job.Training.HeldOut > 0
 }
 
 // Announced is the job as it is announced to devices that enrol, for those who want to try it
 // before. It does not change.
 func (c *Coordinator) Announced() []byte { return bytes.Clone(c.jobBytes) }
 
-// promise is what all rounds come to at the rank that costs the most.
-func (t *terms) promise() (dp.Guarantees, error) {
-	all, err := t.costliest()
-	if err != nil {
-		return dp.Guarantees{}, err
-	}
-	all.Count = uint32(t.job.Rounds)
-	return t.guarantees([]dp.Event{all})
+// heavy reports whether the job asks for what a page's light build leaves out.
+func heavy(t *core.Terms) bool {
+	return t.Job.Shard.Hybrid || t.Base.Heavy() || t.Job.Training.HeldOut > 0
 }

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"testing"
 
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -26,7 +27,7 @@ func TestFullBuild(t *testing.T) {
 	} {
 		j := tinyJob(3)
 		j.Shard.Hybrid = c.hybrid
-		if got := (&terms{job: j, base: c.base}).heavy(); got != c.want {
+		if got := heavy(&core.Terms{Job: j, Base: c.base}); got != c.want {
 			t.Errorf("%s: full %v, want %v", name, got, c.want)
 		}
 	}

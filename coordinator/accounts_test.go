@@ -3,19 +3,21 @@ package coordinator
 import (
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/leaf/cputime"
 )
 
 // accountedJob is a private one of so many rounds, drawn by coins.
-func accountedJob(tb testing.TB, rounds int) *terms {
+func accountedJob(tb testing.TB, rounds int) *core.Terms {
 	job := tinyJob(2000)
 	job.Rounds = rounds
 	job.Adapter.RankMax = 8
 	job.Cohort.SamplingRate, job.Cohort.Floor = 0.1, 20
-	terms, err := newTerms(job, tinyBase(tb))
+	terms, err := core.NewTerms(job, tinyBase(tb))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -23,16 +25,16 @@ func accountedJob(tb testing.TB, rounds int) *terms {
 }
 
 // drawn is what rounds of the ranks in turn cost.
-func drawn(tb testing.TB, t *terms, rounds int) []dp.Event {
+func drawn(tb testing.TB, t *core.Terms, rounds int) []dp.Event {
 	var all []dp.Event
-	ranks := t.ranks()
+	ranks := t.Ranks()
 	for i := range rounds {
-		v, err := t.vector(ranks[i%len(ranks)], 1, [32]byte{})
+		v, err := t.Vector(ranks[i%len(ranks)], 1, [32]byte{})
 		if err != nil {
 			tb.Fatal(err)
 		}
-		cert := dp.Certificate{Method: dp.MethodPoisson, Rate: t.job.Cohort.SamplingRate, Population: t.job.Cohort.Population}
-		ev, err := t.release(uint64(i+1), v.B2(), cert).Event(v.Size())
+		cert := dp.Certificate{Method: dp.MethodPoisson, Rate: t.Job.Cohort.SamplingRate, Population: t.Job.Cohort.Population}
+		ev, err := t.ReleaseSpec(uint64(i+1), v.B2(), cert).Event(v.Size())
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -51,7 +53,7 @@ func TestAccountsBoundTheLedger(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		last, err := terms.guarantees(all)
+		last, err := terms.Guarantees(all)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +65,7 @@ func TestAccountsBoundTheLedger(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			exact, err := terms.guarantees(all[:n])
+			exact, err := terms.Guarantees(all[:n])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +96,7 @@ func TestAccountsBoundTheLedger(t *testing.T) {
 func TestAccountsOfAStrangeLedger(t *testing.T) {
 	terms := accountedJob(t, 12)
 	all := drawn(t, terms, 3)
-	spec := terms.release(1, all[0].B2, dp.Certificate{Method: "first come", Rate: 0.1, Population: 2000})
+	spec := terms.ReleaseSpec(1, all[0].B2, dp.Certificate{Method: "first come", Rate: 0.1, Population: 2000})
 	full, err := spec.Event(int(all[0].Dim))
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +120,7 @@ func TestAccountsOfAStrangeLedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exact, err := terms.guarantees([]dp.Event{full, all[1]})
+	exact, err := terms.Guarantees([]dp.Event{full, all[1]})
 	if err != nil || *got.Delivered != *exact.Delivered {
 		t.Errorf("%v, exactly %v, %v", got.Delivered, exact.Delivered, err)
 	}
@@ -155,11 +157,32 @@ func BenchmarkAccounting(b *testing.B) {
 		b.Run(fmt.Sprintf("anew/T=%d", rounds), func(b *testing.B) {
 			defer cputime.Benchmark(b)()
 			for i := 0; b.Loop(); i++ { // one round of it
-				if _, err := terms.guarantees(all[:1+i*37%rounds]); err != nil {
+				if _, err := terms.Guarantees(all[:1+i*37%rounds]); err != nil {
 					b.Fatal(err)
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N), "ns/round")
 		})
+	}
+}
+
+// Draws end with what the floors' part of delta is made for, whatever the budget has
+// left.
+func TestDrawsEnd(t *testing.T) {
+	terms, err := core.NewTerms(sampledJob(100, 8), tinyBase(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := newAccounts(terms, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.work.Wait()
+	terms.Budget.Epsilon = math.Inf(1)
+	next := a.costly
+	for n, ok := range map[int]bool{1: true, terms.Draws(): true, terms.Draws() + 1: false, 2 * terms.Draws(): false} {
+		if err := a.allow(make([]dp.Event, n-1), next); (err == nil) != ok {
+			t.Errorf("draw %d of %d: %v", n, terms.Draws(), err)
+		}
 	}
 }

@@ -53,43 +53,30 @@ func benchCoordinator(b *testing.B) *Coordinator {
 // decoding, the optimizer's step, and the transaction on disk.
 func BenchmarkRelease(b *testing.B) {
 	c := benchCoordinator(b)
-	v, err := c.t.vector(0, c.core.clip, [32]byte{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	cert := dp.Certificate{Method: dp.MethodPoisson, Rate: 1, Population: 4}
-	sum := make([]int64, v.Size())
-	b.ReportMetric(float64(v.Lattice.Dim()), "values")
+	b.ReportMetric(float64(c.core.Layout().Size(0)), "values")
 	for b.Loop() {
 		b.StopTimer()
-		id, err := c.store.BeginRound(store.Round{Version: c.core.version, Certificate: cert})
+		d, err := c.core.Draw(dp.PoissonDrawNumbered(4))
 		if err != nil {
 			b.Fatal(err)
 		}
-		r := &running{Draw: &Draw{id: id, vector: v, spec: c.t.release(id, v.B2(), cert)}}
-		if r.event, err = r.spec.Event(v.Size()); err != nil {
+		sum := make([]int64, d.Size())
+		if _, err := c.store.BeginRound(store.Round{Version: c.core.Version(), Certificate: d.Certificate()}); err != nil {
 			b.Fatal(err)
 		}
-		if err := c.store.PersistIntent(r.event); err != nil {
+		r := &running{Draw: d}
+		if err := c.store.PersistIntent(r.Event()); err != nil {
 			b.Fatal(err)
 		}
-		if r.noise, err = dp.NewPool(b.Context(), r.event.Sigma2, v.Size(), rand.Reader); err != nil {
+		if r.noise, err = dp.NewPool(b.Context(), r.Event().Sigma2, d.Size(), rand.Reader); err != nil {
 			b.Fatal(err)
 		}
-		for r.noise.Ready() < v.Size() {
+		for r.noise.Ready() < d.Size() {
 			time.Sleep(time.Millisecond)
 		}
-		clear(sum)
 		b.StartTimer()
-		event, err := dp.Release(sum, r.spec, r.noise)
+		event, clip, err := c.core.Release(d, sum, 4, false, r.noise)
 		if err != nil {
-			b.Fatal(err)
-		}
-		mean, clip, err := c.t.decode(v, v.Lattice.Clip(), sum, 1)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := c.core.apply(0, mean); err != nil {
 			b.Fatal(err)
 		}
 		if err := c.commit(r, event, clip); err != nil {

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"io"
 	"slices"
 	"sync"
@@ -88,4 +89,8 @@ func (c *Coordinator) Blob(name [32]byte) (data Blob, part monitor.Part) {
 		part = monitor.PartSlices
 	}
 	return data, part
+}
+
+func blobRef(b []byte) wire.Blob {
+	return wire.Blob{SHA256: sha256.Sum256(b), Size: uint64(len(b))}
 }

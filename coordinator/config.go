@@ -11,16 +11,6 @@ import (
 	"github.com/starling-fl/starling/wasm/program"
 )
 
-// Evaluator measures a released adapter on public data, never on devices' data.
-type Evaluator interface {
-	// Evaluate returns a score for each of the ranks, in their order. Rank 0 is the
-	// head alone.
-	Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]metric.Score, error)
-}
-
-// Compile compiles the training step's program for one rank and one host ("wazero" or "v8").
-type Compile func(spec program.Spec) ([]byte, error)
-
 // Config is what a coordinator needs beside the job.
 type Config struct {
 	Job Job
@@ -46,10 +36,10 @@ type Config struct {
 	Start *model.Adapter
 	// Evaluator measures every rank of the last adapter and so chooses one. It may
 	// be nil: then no accuracy is reported.
-	Evaluator Evaluator
+	Evaluator metric.Evaluator
 	// Live measures the adapters in between, beside the rounds; nil is Evaluator.
 	// One that takes a sample keeps the machine for the rounds.
-	Live Evaluator
+	Live metric.Evaluator
 	// Log may be nil.
 	Log *slog.Logger
 	// Progress is called in order from one goroutine at every change; it must
@@ -80,5 +70,5 @@ type Config struct {
 	// bring a trainer of their own.
 	Hosts []string
 	// Compile makes the programs; nil is program.Step.
-	Compile Compile
+	Compile program.Compile
 }

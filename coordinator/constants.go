@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/job"
 )
@@ -19,26 +20,26 @@ func constants(j Job) Job {
 
 // kept is what the digest is of, key by key, for the store to say what changed. Files go
 // by their content: base and adapter.start.
-func (t *terms) kept(private bool) (store.Terms, error) {
-	given, err := keys(constants(t.given))
+func kept(t *core.Terms, private bool) (store.Terms, error) {
+	given, err := keys(constants(t.Given))
 	if err != nil {
 		return store.Terms{}, err
 	}
-	derived, err := keys(constants(t.job))
+	derived, err := keys(constants(t.Job))
 	if err != nil {
 		return store.Terms{}, err
 	}
 	for _, m := range []map[string]string{given, derived} {
-		m["base"] = fmt.Sprintf("%s, SHA-256 %.6x...", t.base.Config.ModelType, t.baseRef.SHA256)
-		if len(t.start) > 0 {
-			m["adapter.start"] = fmt.Sprintf("SHA-256 %.6x...", t.start)
+		m["base"] = fmt.Sprintf("%s, SHA-256 %.6x...", t.Base.Config.ModelType, t.BaseRef.SHA256)
+		if len(t.Start) > 0 {
+			m["adapter.start"] = fmt.Sprintf("SHA-256 %.6x...", t.Start)
 		}
 		if !private {
 			m["the run"] = "reproducible"
 		}
 	}
-	if t.z != 0 {
-		derived["privacy.noise_multiplier"] = fmt.Sprint(t.z)
+	if t.NoiseMultiplier != 0 {
+		derived["privacy.noise_multiplier"] = fmt.Sprint(t.NoiseMultiplier)
 	}
 	return store.Terms{Given: given, Derived: derived}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/coordinator/internal/timing"
@@ -37,9 +38,9 @@ var (
 // Coordinator runs one job.
 type Coordinator struct {
 	cfg   Config
-	core  *Core // owned by the engine but for its constants
-	t     *terms
-	rnd   randomness
+	core  *core.Core // owned by the engine but for its constants
+	t     *core.Terms
+	rnd   core.Randomness
 	log   *slog.Logger
 	store *store.Store
 	keys  keyLog // owned by the engine
@@ -153,7 +154,7 @@ func New(cfg Config) (*Coordinator, error) {
 		return nil, fmt.Errorf("%w: cohort.size is 1, must be at least 2: one device's update is not hidden by any other "+
 			"(starling simulate takes such a job)", job.ErrInvalid)
 	}
-	core, err := NewCore(cfg.Job, cfg.Base, cfg.Seed)
+	core, err := core.New(cfg.Job, cfg.Base, cfg.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -162,9 +163,9 @@ func New(cfg Config) (*Coordinator, error) {
 			return nil, err
 		}
 	}
-	t := core.t
+	t := core.Terms()
 	c := &Coordinator{
-		core: core, t: t, rnd: core.rnd, cfg: cfg,
+		core: core, t: t, rnd: core.Randomness(), cfg: cfg,
 		downloads:  downloads{blobs: newBlobs()},
 		sessions:   sessions{events: make(chan event, 16), done: make(chan struct{}), woken: make(chan struct{}, 1)},
 		background: background{workers: newWorkers(), maxPending: maxPending, settleFrom: settleFrom},
@@ -177,29 +178,29 @@ func New(cfg Config) (*Coordinator, error) {
 	}
 	c.monitor = monitor.New(to)
 	c.log, c.metrics, c.traffic = c.monitor.Log(), c.monitor.Metrics(), c.monitor.Meter()
-	c.secret = []byte(t.job.Enrolment.Secret)
+	c.secret = []byte(t.Job.Enrolment.Secret)
 	if cfg.Host != nil {
 		c.secret = cfg.Host.Secret()
 	}
 	c.attempts = link.NewAttempts(cfg.EnrolmentsOfAddress)
 	c.life, c.end = context.WithCancelCause(context.Background())
-	most := t.job.Cohort.MaxEnrolled
+	most := t.Job.Cohort.MaxEnrolled
 	if c.private() {
-		if most = t.mostEnrolled(); most < t.job.Cohort.MaxEnrolled {
-			c.log.Warn("enrolment ends where delta would be above 1/N", "delta", t.budget.Delta,
-				"most", most, "cohort.max_enrolled", t.job.Cohort.MaxEnrolled)
+		if most = t.MostEnrolled(); most < t.Job.Cohort.MaxEnrolled {
+			c.log.Warn("enrolment ends where delta would be above 1/N", "delta", t.Budget.Delta,
+				"most", most, "cohort.max_enrolled", t.Job.Cohort.MaxEnrolled)
 		}
 	}
-	digest, err := t.digest(c.private())
+	sum, err := digest(t, c.private())
 	if err != nil {
 		return nil, err
 	}
-	kept, err := t.kept(c.private())
+	constant, err := kept(t, c.private())
 	if err != nil {
 		return nil, err
 	}
 	c.slots.Limit = c.MaxConnections()
-	opt := store.Options{Task: t.job.Name, Job: digest, Terms: kept, NotPrivate: !c.private(), MaxIdentities: most, Delta: t.budget.Delta}
+	opt := store.Options{Task: t.Job.Name, Job: sum, Terms: constant, NotPrivate: !c.private(), MaxIdentities: most, Delta: t.Budget.Delta}
 	if cfg.Host != nil {
 		opt.Hosted, opt.Fence = true, cfg.Host.Fence()
 	}
@@ -218,7 +219,7 @@ func (c *Coordinator) resume() error {
 		c.log.Warn("recovered", "what", line)
 	}
 	once := func(name string, n int) ([]byte, error) {
-		return c.store.Secret(name, func() ([]byte, error) { return c.rnd.read(name, 0, n) })
+		return c.store.Secret(name, func() ([]byte, error) { return c.rnd.Read(name, 0, n) })
 	}
 	instance, err := once("instance", 16)
 	if err != nil {
@@ -233,7 +234,7 @@ func (c *Coordinator) resume() error {
 		return err
 	}
 	c.authority = ed25519.NewKeyFromSeed(authority)
-	c.t.certifiedBy(c.authority.Public().(ed25519.PublicKey))
+	certifiedBy(c.t, c.authority.Public().(ed25519.PublicKey))
 	logSeed, err := once("log", ed25519.SeedSize)
 	if err != nil {
 		return err
@@ -241,19 +242,19 @@ func (c *Coordinator) resume() error {
 	if err := c.openLog(logSeed); err != nil {
 		return err
 	}
-	if c.frames, err = c.t.longest(); err != nil {
+	if c.frames, err = longest(c.t); err != nil {
 		return err
 	}
-	if err := c.core.begin(binary.LittleEndian.Uint64(seed)); err != nil {
+	if err := c.core.Begin(binary.LittleEndian.Uint64(seed)); err != nil {
 		return err
 	}
-	job, err := c.t.wireJob([16]byte(instance), c.private())
+	job, err := announce(c.t, [16]byte(instance), c.private())
 	if err != nil {
 		return err
 	}
 	job.Published.Name, job.Published.Revision = c.cfg.BaseName, c.cfg.BaseRevision
 	if c.jobBytes, err = job.AppendBinary(nil); err != nil {
-		return refuseJob("%w", err)
+		return core.RefuseJob("%w", err)
 	}
 	c.task = wire.TaskID(c.jobBytes)
 	c.taskName = hex.EncodeToString(c.task[:])
@@ -262,10 +263,10 @@ func (c *Coordinator) resume() error {
 			return err
 		}
 	}
-	c.blobs.hold(monitor.PartBase, c.t.baseRef, c.t.baseBlob)
+	c.blobs.hold(monitor.PartBase, c.t.BaseRef, c.t.BaseBlob)
 	c.programs = newPrograms(c.cfg, c.t, c.blobs)
-	if c.t.job.Training.Memory > 0 { // one that does not fit is told now, before a round is paid for
-		if _, err := c.programs.at(slices.Max(c.t.job.Ranks())); err != nil {
+	if c.t.Job.Training.Memory > 0 { // one that does not fit is told now, before a round is paid for
+		if _, err := c.programs.at(slices.Max(c.t.Job.Ranks())); err != nil {
 			return err
 		}
 	}
@@ -279,12 +280,16 @@ func (c *Coordinator) resume() error {
 	if err != nil {
 		return err
 	}
-	if last != nil {
-		if err := c.core.restore(last.Version, last.ClipNorm, last.Adapter, last.Optimizer); err != nil {
-			return err
-		}
+	next, err := c.store.NextRound()
+	if err != nil {
+		return err
 	}
-	if c.core.nextRound, err = c.store.NextRound(); err != nil {
+	if last != nil {
+		err = c.core.Restore(core.Snapshot{Version: last.Version, NextRound: next, ClipNorm: last.ClipNorm, Adapter: last.Adapter, Optimizer: last.Optimizer})
+	} else {
+		err = c.core.ContinueAt(next)
+	}
+	if err != nil {
 		return err
 	}
 	known, err := c.store.Enrolled()
@@ -309,19 +314,19 @@ func (c *Coordinator) resume() error {
 	if err := c.recall(); err != nil {
 		return err
 	}
-	if facts, err := maskingFacts(c.t.job); err == nil {
+	if facts, err := maskingFacts(c.t.Job); err == nil {
 		c.log.Info("masking", facts...)
 	}
-	if warning, err := dp.CheckDelta(c.t.budget.Delta, c.t.job.Protected()); err == nil && warning != "" {
+	if warning, err := dp.CheckDelta(c.t.Budget.Delta, c.t.Job.Protected()); err == nil && warning != "" {
 		c.log.Warn("delta", "warning", warning)
 	}
 	c.status.PublicStatus = monitor.PublicStatus{
-		Job: c.t.job.Name, Labels: append([]string{}, c.t.job.Labels...), Rounds: c.t.job.Rounds, Private: c.private(),
+		Job: c.t.Job.Name, Labels: append([]string{}, c.t.Job.Labels...), Rounds: c.t.Job.Rounds, Private: c.private(),
 		State: monitor.StateWaiting, RoundID: c.status.RoundID, Measured: c.status.Measured,
 	}
-	c.status.Version = int(c.core.version)
-	c.metrics.Version.Set(float64(c.core.version))
-	if c.status.Version >= c.t.job.Rounds { // nobody is waited for
+	c.status.Version = int(c.core.Version())
+	c.metrics.Version.Set(float64(c.core.Version()))
+	if c.status.Version >= c.t.Job.Rounds { // nobody is waited for
 		if c.status.State = monitor.StateMeasuring; c.cfg.Evaluator == nil {
 			c.status.State = monitor.StateFinished
 		}
@@ -335,7 +340,7 @@ func (c *Coordinator) resume() error {
 }
 
 // private reports whether the job promises anything: its noise is drawn, and secret.
-func (c *Coordinator) private() bool { return c.rnd.secret() && !c.t.job.Privacy.None }
+func (c *Coordinator) private() bool { return c.rnd.Secret() && !c.t.Job.Privacy.None }
 
 // guarantees puts the ledger's guarantees into the progress.
 func (c *Coordinator) guarantees() error {
@@ -355,7 +360,7 @@ func (c *Coordinator) addDevice(id [32]byte) *fleet.Device {
 
 // MaxConnections is the number of connections that the job's devices may hold: one for a session
 // each, and now and then a second one for blobs.
-func (c *Coordinator) MaxConnections() int { return 2*c.t.job.Cohort.MaxConnected + 256 }
+func (c *Coordinator) MaxConnections() int { return 2*c.t.Job.Cohort.MaxConnected + 256 }
 
 // sessionToken makes a token that a device shows when it reconnects.
 func sessionToken() []byte {
@@ -386,13 +391,13 @@ func (c *Coordinator) Wait(ctx context.Context) {
 }
 
 // Job is the job with every default filled in.
-func (c *Coordinator) Job() Job { return c.t.job }
+func (c *Coordinator) Job() Job { return c.t.Job }
 
 // Token is the argument of `starling join` for a coordinator that devices reach at baseURL
 // (http://host:port or https://host:port) with the given certificate pin.
 func (c *Coordinator) Token(baseURL string, pin []byte) string {
 	t := wire.Token{URL: baseURL, Pin: pin, Secret: c.secret, Task: c.task[:]}
-	if m := c.t.contract.Job.Masking; !m.Identified {
+	if m := c.t.Contract.Job.Masking; !m.Identified {
 		t.Authority = m.Authority[:]
 	}
 	return t.String()

@@ -71,7 +71,7 @@ func TestCrashInEveryState(t *testing.T) {
 		if p.State == monitor.StateWaiting || p.State == monitor.StateFinished {
 			return
 		}
-		im := image{filepath.Join(images, fmt.Sprint(len(taken))), p, c.core.version, len(c.spent)}
+		im := image{filepath.Join(images, fmt.Sprint(len(taken))), p, c.core.Version(), len(c.spent)}
 		copyStore(t, dir, im.dir)
 		taken = append(taken, im)
 	}
@@ -105,8 +105,8 @@ func TestCrashInEveryState(t *testing.T) {
 		} else if begun && tb.c.spent[got-1].Kind != dp.KindCharged {
 			t.Errorf("%s: the round was not charged: %+v", im.p.State, tb.c.spent[got-1])
 		}
-		if tb.c.core.version != im.version || tb.c.core.nextRound <= im.p.Round {
-			t.Errorf("%s: goes on at version %d, round %d; was at %d, %d", im.p.State, tb.c.core.version, tb.c.core.nextRound, im.version, im.p.Round)
+		if tb.c.core.Version() != im.version || tb.c.core.NextRound() <= im.p.Round {
+			t.Errorf("%s: goes on at version %d, round %d; was at %d, %d", im.p.State, tb.c.core.Version(), tb.c.core.NextRound(), im.version, im.p.Round)
 		}
 		if err := tb.run(); err != nil {
 			t.Fatalf("%s: %v", im.p.State, err)

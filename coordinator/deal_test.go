@@ -100,7 +100,7 @@ func TestWhoseRoundsAreDealt(t *testing.T) {
 		cfg := Config{Job: sampledJob(20, 2)}
 		c.change(&cfg)
 		tb := setTable(t, cfg, 1, nil)
-		if got := tb.c.t.contract.Job.Masking.Dealt; got != c.dealt {
+		if got := tb.c.t.Contract.Job.Masking.Dealt; got != c.dealt {
 			t.Errorf("%s: dealt %v", c.what, got)
 		}
 		tb.server.Close()

@@ -20,10 +20,10 @@ func (c *Coordinator) declined(r *running, d *fleet.Device, m *wire.Refuse) {
 		}
 	}
 	if !is || r.parts[d.N].dropped {
-		c.log.Info("device left the round", "device", short(d.ID), "round", r.id, "code", m.Code)
+		c.log.Info("device left the round", "device", short(d.ID), "round", r.ID(), "code", m.Code)
 		return
 	}
-	c.log.Info("device declined the round", "device", short(d.ID), "round", r.id, "limit", limit)
+	c.log.Info("device declined the round", "device", short(d.ID), "round", r.ID(), "limit", limit)
 	if r.declined == nil {
 		r.declined = map[[32]byte]uint16{}
 	}
@@ -49,10 +49,10 @@ func (c *Coordinator) keepDeclined(r *running) {
 	}
 	for _, code := range slices.Sorted(maps.Keys(count)) {
 		limit, _ := wire.Limit(code)
-		c.log.Warn("devices declined the round", "round", r.id, "devices", count[code],
+		c.log.Warn("devices declined the round", "round", r.ID(), "devices", count[code],
 			"why", fmt.Sprintf("beyond their owners' limits (%s)", limit), "advice", advice[code])
 	}
-	if err := c.deviceNotes().Declined(r.id, r.declined); err != nil {
-		c.log.Error("who declined the round is not kept", "round", r.id, "error", strings.TrimPrefix(err.Error(), "store: "))
+	if err := c.deviceNotes().Declined(r.ID(), r.declined); err != nil {
+		c.log.Error("who declined the round is not kept", "round", r.ID(), "error", strings.TrimPrefix(err.Error(), "store: "))
 	}
 }

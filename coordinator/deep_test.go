@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/wasm"
 	"github.com/starling-fl/starling/wasm/program"
@@ -22,7 +23,7 @@ func TestDeepBase(t *testing.T) {
 	if b, err = j.OpenBase(b); err != nil {
 		t.Fatal(err)
 	}
-	core, err := NewCore(j, b, nil)
+	core, err := core.New(j, b, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +31,7 @@ func TestDeepBase(t *testing.T) {
 }
 
 // loadStep compiles a rank's step and loads it as a device does.
-func loadStep(t *testing.T, core *Core, rank int) ([]byte, *wasm.Program) {
+func loadStep(t *testing.T, core *core.Core, rank int) ([]byte, *wasm.Program) {
 	t.Helper()
 	code, err := program.Step(core.ProgramSpec(rank, program.Hosts[0]))
 	if err != nil {

@@ -46,7 +46,7 @@ func (d *dropouts) take(asked, lost int, share, alpha float64, draws int) {
 
 // countDropouts takes a round in that is over.
 func (c *Coordinator) countDropouts(r *running) error {
-	if !c.t.job.Sampled() || !c.rnd.secret() {
+	if !c.t.Job.Sampled() || !c.rnd.Secret() {
 		return nil
 	}
 	asked, lost := 0, 0
@@ -59,7 +59,7 @@ func (c *Coordinator) countDropouts(r *running) error {
 	}
 	d := &c.dropouts
 	before := d.Beyond
-	if d.take(asked, lost, c.t.job.Loss(c.fleet.Active(), r.ready), c.t.job.DropoutAlpha(), c.t.job.Draws()); d.Beyond != before {
+	if d.take(asked, lost, c.t.Job.Loss(c.fleet.Active(), r.ready), c.t.Job.DropoutAlpha(), c.t.Job.Draws()); d.Beyond != before {
 		c.log.Error("more devices drop out than is declared", "reason", d.Beyond)
 	}
 	return c.keepDropouts()

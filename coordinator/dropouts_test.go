@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/dp"
@@ -122,7 +123,7 @@ func TestSilenceHangsOnNobodyElse(t *testing.T) {
 		for _, released := range []bool{true, false} {
 			tb := setTable(t, Config{Job: tinyJob(40)}, 1, nil)
 			c := tb.c
-			r := &running{Draw: &Draw{id: 1}}
+			r := &running{Draw: &core.Draw{}}
 			for i := range 1 + others {
 				d := c.addDevice([32]byte{1, byte(i)})
 				if _, err := c.store.Enrol(d.ID, 0); err != nil {
@@ -177,25 +178,28 @@ func TestHitsAreInTheLedger(t *testing.T) {
 	j.Cohort.SamplingRate, j.Cohort.Floor, j.Cohort.Dropout, j.Rounds = 0.3, 10, 0.2, 5
 	j.Shard = job.Shard{Size: 64, Floor: 10, Corrupt: 0.05, BreachBits: 10}
 	j.Privacy.Epsilon, j.Privacy.Delta, j.Privacy.NoiseMultiplier = 4, 1e-5, 0
-	terms, err := newTerms(j, tinyBase(t))
+	terms, err := core.NewTerms(j, tinyBase(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if terms.quorum.Hit <= 0 {
-		t.Fatalf("quorum %+v: no test", terms.quorum)
+	if terms.Quorum.Hit <= 0 {
+		t.Fatalf("quorum %+v: no test", terms.Quorum)
 	}
-	e := terms.mustCostliest(t)
-	if e.Hit != terms.quorum.Hit {
-		t.Errorf("accounted with hits of %v, the quorum has %v", e.Hit, terms.quorum.Hit)
+	e, err := terms.Costliest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Hit != terms.Quorum.Hit {
+		t.Errorf("accounted with hits of %v, the quorum has %v", e.Hit, terms.Quorum.Hit)
 	}
 	e.Count = 5
-	g, err := accounting.Epsilon([]dp.Event{e}, terms.budget.Delta-terms.budget.Floor, dp.Tight)
+	g, err := accounting.Epsilon([]dp.Event{e}, terms.Budget.Delta-terms.Budget.Floor, dp.Tight)
 	if err != nil || g.Epsilon > 4 || g.Epsilon < 3.99 || !strings.Contains(g.Adjacency, "zero-out") {
 		t.Errorf("%v, %v", g, err)
 	}
-	free, err := accounting.CalibrateNoise(4, terms.budget.Delta-terms.budget.Floor, 0.3, 5, dp.Tight)
-	if err != nil || terms.z <= free {
-		t.Errorf("z = %v, without hits %v, %v", terms.z, free, err)
+	free, err := accounting.CalibrateNoise(4, terms.Budget.Delta-terms.Budget.Floor, 0.3, 5, dp.Tight)
+	if err != nil || terms.NoiseMultiplier <= free {
+		t.Errorf("z = %v, without hits %v, %v", terms.NoiseMultiplier, free, err)
 	}
 }
 
@@ -229,7 +233,7 @@ func TestASampledRoundIsOfThoseWhoAreThere(t *testing.T) {
 	if enough, reason := c.needed(); !enough {
 		t.Fatalf("all are there: %s", reason)
 	}
-	least := c.t.quorum.Ready
+	least := c.t.Quorum.Ready
 	resting := n - least + 1
 	for _, d := range c.fleet.All()[:resting] {
 		c.fleet.Rest(d, time.Now().Add(time.Hour))

@@ -44,18 +44,18 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 			err = errors.Join(err, &fatalError{e})
 		}
 	}()
-	c.status.RoundID = monitor.RoundID{Round: r.id, Version: int(c.core.version), Rank: r.rank}
+	c.status.RoundID = monitor.RoundID{Round: r.ID(), Version: int(c.core.Version()), Rank: r.Rank()}
 	c.status.Turnout = monitor.Turnout{Cohort: len(r.parts)}
 	c.status.State, c.status.Reason = round.Gathering.String(), ""
-	c.metrics.Round.Set(float64(r.id))
-	c.metrics.Rank.Set(float64(r.rank))
-	c.metrics.ClipNorm.Set(c.core.clip)
+	c.metrics.Round.Set(float64(r.ID()))
+	c.metrics.Rank.Set(float64(r.Rank()))
+	c.metrics.ClipNorm.Set(c.core.ClipNorm())
 	c.metrics.Cohort.Set(float64(len(r.parts)))
 	c.metrics.Drawn.Add(float64(len(r.parts)))
 	if err := c.prepare(ctx, r); err != nil {
 		// Nothing was said yet; what failed will fail again.
-		end := func() error { return c.store.Abandon(r.id, "it could not be prepared") }
-		if c.t.sampled() {
+		end := func() error { return c.store.Abandon(r.ID(), "it could not be prepared") }
+		if c.t.Sampled() {
 			end = func() error { return c.charge(r, "it could not be prepared") }
 		}
 		return false, errors.Join(&fatalError{err}, end())
@@ -80,7 +80,7 @@ func (c *Coordinator) gather(r *running) {
 	for _, d := range c.fleet.All() {
 		switch {
 		case r.parts[d.N] == nil || r.m.State() != round.Gathering:
-		case c.t.job.Sampled() && c.rnd.secret() && !r.parts[d.N].there:
+		case c.t.Job.Sampled() && c.rnd.Secret() && !r.parts[d.N].there:
 			// It did not count when the quorum was taken, and its coin may not keep the
 			// round open for others, nor fill groups that were made for those there.
 			c.step(round.Expelled{Device: d.N})
@@ -124,7 +124,7 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 		in, dropped, absent := r.m.Counts()
 		c.status.State, c.status.Dropped, c.status.Absent, c.status.Answered = e.State.String(), dropped, absent, 0
 		c.publish()
-		return nil, c.store.Journal(r.id, e.State.String(), fmt.Sprintf("rank %d, %d devices, %d out, %d absent", r.rank, in, dropped, absent))
+		return nil, c.store.Journal(r.ID(), e.State.String(), fmt.Sprintf("rank %d, %d devices, %d out, %d absent", r.Rank(), in, dropped, absent))
 	case round.Assign:
 		return nil, c.assign(r, e.Devices)
 	case round.Cut:
@@ -155,10 +155,10 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 			c.broadcast(r, e.Members, f)
 		}
 	case round.PersistIntent:
-		if c.t.sampled() { // stored with the draw
-			return round.Stored{Shard: round.Whole}, c.store.Journal(r.id, "unmasking", "intent of the draw")
+		if c.t.Sampled() { // stored with the draw
+			return round.Stored{Shard: round.Whole}, c.store.Journal(r.ID(), "unmasking", "intent of the draw")
 		}
-		if err := c.store.PersistIntent(r.event); err != nil {
+		if err := c.store.PersistIntent(r.Event()); err != nil {
 			return nil, err
 		}
 		return round.Stored{Shard: round.Whole}, nil
@@ -175,7 +175,7 @@ func (c *Coordinator) do(r *running, e round.Effect) (round.Event, error) {
 		c.broadcast(r, e.Members, f)
 	case round.FailShard:
 		c.metrics.ShardsFailed.Inc()
-		c.log.Warn("shard failed", "round", r.id, "shard", e.Shard, "reason", e.Reason)
+		c.log.Warn("shard failed", "round", r.ID(), "shard", e.Shard, "reason", e.Reason)
 		for _, n := range c.deviceNumbers(r.shards[e.Shard].Members()) {
 			c.tellDropped(r, n, "its shard failed")
 		}
@@ -213,11 +213,11 @@ func shardFailed(shard int, err error) (round.Event, error) {
 
 // cutShards closes turn 1 and cuts or deals the shards.
 func (c *Coordinator) cutShards(r *running) (round.Event, error) {
-	rnd := c.rnd.stream("shards", r.id)
+	rnd := c.rnd.Stream("shards", r.ID())
 	var shards []*secagg.Server
 	var left []secagg.ID
 	var err error
-	if c.t.job.Grouped() {
+	if c.t.Job.Grouped() {
 		shards, left, err = r.keying.Deal(rnd, r.groups)
 	} else {
 		shards, err = r.keying.CutTo(rnd, c.shardLimit())
@@ -228,7 +228,7 @@ func (c *Coordinator) cutShards(r *running) (round.Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("coordinator: cutting shards: %w", err)
 	}
-	if trim := c.t.job.Shard.Trim; len(shards) <= 2*trim { // nobody has been told a shard yet
+	if trim := c.t.Job.Shard.Trim; len(shards) <= 2*trim { // nobody has been told a shard yet
 		for _, s := range shards {
 			s.Close()
 		}
@@ -295,7 +295,7 @@ func (c *Coordinator) saveSurvivors(r *running) {
 	if r.finish != nil || r.fatal != nil {
 		return
 	}
-	if err := c.store.PersistSurvivors(r.id, sets); err != nil {
+	if err := c.store.PersistSurvivors(r.ID(), sets); err != nil {
 		r.fatal = &fatalError{err}
 		return
 	}
@@ -315,15 +315,15 @@ func (c *Coordinator) finish(r *running, e round.Finish) error {
 	}
 	c.keepDeclined(r)
 	c.learnPace(r)
-	out := &wire.Outcome{Round: r.id, Result: wire.OutcomeCommitted}
+	out := &wire.Outcome{Round: r.ID(), Result: wire.OutcomeCommitted}
 	if e.State == round.Abandoned {
 		out.Result, out.Reason = wire.OutcomeAbandoned, truncate(e.Reason)
 		c.total.Abandoned++
 		c.status.State, c.status.Reason = monitor.StateAbandoned, e.Reason
-		c.log.Warn("round abandoned", "round", r.id, "charged", e.Charged, "reason", e.Reason)
+		c.log.Warn("round abandoned", "round", r.ID(), "charged", e.Charged, "reason", e.Reason)
 		if !e.Charged {
 			c.metrics.Abandoned.Inc()
-			if err := c.store.Abandon(r.id, e.Reason); err != nil {
+			if err := c.store.Abandon(r.ID(), e.Reason); err != nil {
 				return err
 			}
 		}
@@ -394,7 +394,7 @@ func (c *Coordinator) turnFrame(r *running, turn secagg.Turn, m interface {
 	if r.payload, err = m.AppendBinary(r.payload[:0]); err != nil {
 		return nil, fmt.Errorf("coordinator: turn %v: %w", turn, err)
 	}
-	b, err := wire.Append(nil, &wire.Turn{Round: r.id, Number: uint8(turn), Payload: r.payload, Millis: millis(limit)})
+	b, err := wire.Append(nil, &wire.Turn{Round: r.ID(), Number: uint8(turn), Payload: r.payload, Millis: millis(limit)})
 	if err != nil {
 		return nil, fmt.Errorf("coordinator: turn %v: %w", turn, err)
 	}

@@ -105,17 +105,17 @@ func (c *Coordinator) Run(ctx context.Context) error {
 }
 
 func (c *Coordinator) rounds(ctx context.Context) error {
-	job := c.t.job
+	job := c.t.Job
 	if c.keys.head.Size > 0 { // devices come back before the next draw
 		c.cosignLog(ctx)
 	}
-	for c.core.version < uint64(job.Rounds) {
+	for c.core.Version() < uint64(job.Rounds) {
 		released := false
 		err := c.gatherPopulation(ctx)
 		if err == nil {
 			released, err = c.runRound(ctx)
 		}
-		if errors.Is(err, ErrBudget) && c.core.version > 0 {
+		if errors.Is(err, ErrBudget) && c.core.Version() > 0 {
 			return errors.Join(err, c.finalEvaluation(ctx)) // what there is, is the result
 		}
 		if err != nil {
@@ -315,7 +315,7 @@ func (c *Coordinator) stop(err error) {
 	}
 	offered := false
 	if over {
-		finished := &wire.Finished{Version: c.core.version, Reason: reason, Model: c.offer()}
+		finished := &wire.Finished{Version: c.core.Version(), Reason: reason, Model: c.offer()}
 		last, offered = finished, finished.Model.Offered()
 	}
 	f := link.Frame(last)

@@ -36,10 +36,10 @@ func (evaluatedEvent) engineEvent() {}
 // measure asks for the accuracy of the present adapter on public validation data,
 // without waiting for it. The last round's adapter is left to finalEvaluation.
 func (c *Coordinator) measure(ranks ...int) {
-	if c.cfg.Evaluator == nil || c.core.version >= uint64(c.t.job.Rounds) {
+	if c.cfg.Evaluator == nil || c.core.Version() >= uint64(c.t.Job.Rounds) {
 		return
 	}
-	m := &measurement{c.core.version, c.core.Adapter(), ranks}
+	m := &measurement{c.core.Version(), c.core.Adapter(), ranks}
 	if c.measuring.busy {
 		c.measuring.next = m
 		return
@@ -60,7 +60,7 @@ func (c *Coordinator) startMeasuring(m *measurement) {
 }
 
 // evaluate calls an evaluator and checks what it says.
-func evaluate(ctx context.Context, e Evaluator, a *model.Adapter, ranks []int) ([]metric.RankAccuracy, error) {
+func evaluate(ctx context.Context, e metric.Evaluator, a *model.Adapter, ranks []int) ([]metric.RankAccuracy, error) {
 	figures, err := e.Evaluate(ctx, a, ranks)
 	if err != nil {
 		return nil, fmt.Errorf("coordinator: evaluation: %w", err)
@@ -99,7 +99,7 @@ func (c *Coordinator) evaluated(ev evaluatedEvent) {
 func (c *Coordinator) finalEvaluation(ctx context.Context) error {
 	if c.cfg.Evaluator == nil {
 		var accuracy []metric.RankAccuracy
-		if c.total.BestRank, accuracy = metric.BestOf(c.monitor.Fleet(), c.t.job.Rounds); c.total.BestRank == 0 && !c.exporting.due {
+		if c.total.BestRank, accuracy = metric.BestOf(c.monitor.Fleet(), c.t.Job.Rounds); c.total.BestRank == 0 && !c.exporting.due {
 			return nil
 		}
 		return c.exportLast(ctx, accuracy)
@@ -112,12 +112,12 @@ func (c *Coordinator) finalEvaluation(ctx context.Context) error {
 			return err
 		}
 	}
-	accuracy, err := evaluate(ctx, c.cfg.Evaluator, c.core.Adapter(), c.t.ranks())
+	accuracy, err := evaluate(ctx, c.cfg.Evaluator, c.core.Adapter(), c.t.Ranks())
 	if err != nil {
 		return err
 	}
-	c.status.Validation, c.status.ValidationVersion = accuracy, int(c.core.version)
-	c.monitor.Measure(int(c.core.version), accuracy)
+	c.status.Validation, c.status.ValidationVersion = accuracy, int(c.core.Version())
+	c.monitor.Measure(int(c.core.Version()), accuracy)
 	best := accuracy[0]
 	for _, v := range accuracy {
 		if v.Accuracy > best.Accuracy {

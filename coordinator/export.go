@@ -43,11 +43,11 @@ func (c *Coordinator) exportDue() {
 		e.failures++
 		wait := min(time.Second<<min(e.failures-1, 6), time.Minute)
 		e.again = time.Now().Add(wait)
-		c.log.Error("the checkpoint could not be exported", "version", c.core.version, "failures", e.failures, "again_in", wait, "error", err)
+		c.log.Error("the checkpoint could not be exported", "version", c.core.Version(), "failures", e.failures, "again_in", wait, "error", err)
 		return
 	}
 	if e.failures > 0 {
-		c.log.Info("the checkpoint is exported", "version", c.core.version, "after_failures", e.failures)
+		c.log.Info("the checkpoint is exported", "version", c.core.Version(), "after_failures", e.failures)
 	}
 	*e = exporting{}
 }
@@ -75,11 +75,11 @@ var ErrRolledBack = errors.New("coordinator: the ledger has forgotten rounds tha
 // a newer store: to continue from the older one would spend the same budget again.
 func (c *Coordinator) catchUp() error {
 	forgot := func(info model.CheckpointInfo, at string) error {
-		if !c.rnd.secret() || info.Job != c.t.job.Name || info.Version <= int(c.core.version) {
+		if !c.rnd.Secret() || info.Job != c.t.Job.Name || info.Version <= int(c.core.Version()) {
 			return nil
 		}
 		return fmt.Errorf("%w: %s holds version %d, %s ends at version %d: put the newest copy of %s back; if this is another run, give it a folder of its own",
-			ErrRolledBack, at, info.Version, store.FileName, c.core.version, store.FileName)
+			ErrRolledBack, at, info.Version, store.FileName, c.core.Version(), store.FileName)
 	}
 	if at := c.cfg.Elsewhere; at != nil {
 		if err := forgot(*at, "what was released elsewhere"); err != nil {
@@ -96,10 +96,10 @@ func (c *Coordinator) catchUp() error {
 			return err
 		}
 	}
-	if c.core.version == 0 {
+	if c.core.Version() == 0 {
 		return nil
 	}
-	if err == nil && info.Version == int(c.core.version) {
+	if err == nil && info.Version == int(c.core.Version()) {
 		written, err := os.ReadFile(filepath.Join(c.checkpointDir(), model.AdapterFile))
 		if want, e := model.EncodeAdapter(c.core.Adapter()); err == nil && e == nil && bytes.Equal(written, want) {
 			if c.cfg.Released != nil && (c.cfg.Elsewhere == nil || c.cfg.Elsewhere.Version < info.Version) {

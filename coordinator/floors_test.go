@@ -3,17 +3,16 @@ package coordinator
 import (
 	"context"
 	"errors"
-	"math"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/job"
 )
@@ -70,8 +69,8 @@ func TestTooFewOfADrawnCohortCost(t *testing.T) {
 			t.Errorf("turn %d: the first draw left %+v", turn, all)
 			continue
 		}
-		if got := len(all); got != int(tb.c.core.nextRound)-1 {
-			t.Errorf("turn %d: %d draws, %d of them paid for", turn, tb.c.core.nextRound-1, got)
+		if got := len(all); got != int(tb.c.core.NextRound())-1 {
+			t.Errorf("turn %d: %d draws, %d of them paid for", turn, tb.c.core.NextRound()-1, got)
 		}
 	}
 }
@@ -118,14 +117,14 @@ func TestNobodyIsDrawnBeforeEnoughAreThere(t *testing.T) {
 	const n = 60
 	job := sampledJob(n, 1)
 	job.Cohort.SamplingRate = 0.5
-	terms, err := newTerms(job, tinyBase(t))
+	terms, err := core.NewTerms(job, tinyBase(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q := terms.quorum.Ready; q <= 30 || q >= n {
+	if q := terms.Quorum.Ready; q <= 30 || q >= n {
 		t.Fatalf("quorum %d", q)
 	}
-	present := terms.quorum.Ready - 1
+	present := terms.Quorum.Ready - 1
 	dir := t.TempDir()
 	tb := setTable(t, Config{Job: job, Dir: dir}, n, nil)
 	for _, p := range tb.players { // all are enrolled, too few stay
@@ -149,8 +148,8 @@ func TestNobodyIsDrawnBeforeEnoughAreThere(t *testing.T) {
 	if err := tb.run(); !errors.Is(err, context.Canceled) {
 		t.Errorf("Run ended with %v", err)
 	}
-	if len(entriesOf(t, dir)) != 0 || tb.c.core.nextRound != 1 {
-		t.Errorf("%d entries, next round %d", len(entriesOf(t, dir)), tb.c.core.nextRound)
+	if len(entriesOf(t, dir)) != 0 || tb.c.core.NextRound() != 1 {
+		t.Errorf("%d entries, next round %d", len(entriesOf(t, dir)), tb.c.core.NextRound())
 	}
 }
 
@@ -200,60 +199,6 @@ func TestAStoppedDrawIsPaid(t *testing.T) {
 	}
 }
 
-// TestFloorsAreInDelta: a sampled job accounts at delta less the floors' part, says
-// so beside every guarantee, and a job whose floors need more is refused.
-func TestFloorsAreInDelta(t *testing.T) {
-	j := sampledJob(100, 5)
-	j.Privacy.NoiseMultiplier, j.Privacy.Epsilon = 0, 2
-	terms, err := newTerms(j, tinyBase(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	delta := terms.budget.Delta
-	if terms.budget.Floor != delta*dp.FloorShare {
-		t.Errorf("floor %v of delta %v", terms.budget.Floor, delta)
-	}
-	all := terms.mustCostliest(t)
-	all.Count = 5
-	g, err := terms.guarantees([]dp.Event{all})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := accounting.Epsilon([]dp.Event{all}, delta*(1-dp.FloorShare), dp.Tight)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if g.Delivered.Epsilon != want.Epsilon || g.Delivered.Delta != delta || g.Delivered.Epsilon > 2 || g.Delivered.Epsilon < 1.99 ||
-		math.Abs(g.Delivered.FloorDelta/terms.budget.Floor-1) > 1e-6 || !strings.Contains(g.Delivered.String(), "for small cohorts") {
-		t.Errorf("%v, want epsilon %v", g.Delivered, want.Epsilon)
-	}
-	// What a device's coin decides, at the least number of devices, is what is accounted.
-	if _, hit := terms.job.Groups(terms.quorum.Ready); terms.quorum.Hit == 0 && hit*0.8*float64(j.Draws()) > terms.budget.Floor || terms.quorum.Hit > 0 && hit > terms.quorum.Hit {
-		t.Errorf("%d devices are enough, and the coin decides with probability %v", terms.quorum.Ready, hit)
-	}
-	if all.Hit != terms.quorum.Hit {
-		t.Errorf("the ledger has hits of %v, the quorum %v", all.Hit, terms.quorum.Hit)
-	}
-	everybody := tinyJob(100)
-	if terms, err = newTerms(everybody, tinyBase(t)); err != nil || terms.budget.Floor != 0 || terms.quorum != (job.Quorum{Ready: 3}) {
-		t.Errorf("without coins: %+v, quorum %v, %v", terms.budget, terms.quorum, err)
-	}
-	few := sampledJob(100, 5)
-	few.Cohort.SamplingRate, few.Cohort.Floor = 0.2, 3
-	if _, err := newTerms(few, tinyBase(t)); !errors.Is(err, job.ErrInvalid) {
-		t.Errorf("a cohort of 20 with a floor of 3: %v", err)
-	}
-}
-
-func (t *terms) mustCostliest(tt *testing.T) dp.Event {
-	tt.Helper()
-	ev, err := t.costliest()
-	if err != nil {
-		tt.Fatal(err)
-	}
-	return ev
-}
-
 // TestDeltaFollowsEnrolment: as more enrol than the job was planned for, delta is
 // held against all of them: enrolment ends at 1/delta, and a store that holds more
 // draws no round.
@@ -283,8 +228,8 @@ func TestDeltaFollowsEnrolment(t *testing.T) {
 	// Providers are what counts where they are protected.
 	j.Privacy.Delta = 1e-3
 	j.Providers = job.Providers{Max: 10, Expected: 10, SamplingRate: 1}
-	terms, err := newTerms(j, tinyBase(t))
-	if err != nil || terms.mostEnrolled() != 100 {
-		t.Errorf("%d devices of 10 providers may enrol at delta 1e-3, %v", terms.mostEnrolled(), err)
+	terms, err := core.NewTerms(j, tinyBase(t))
+	if err != nil || terms.MostEnrolled() != 100 {
+		t.Errorf("%d devices of 10 providers may enrol at delta 1e-3, %v", terms.MostEnrolled(), err)
 	}
 }

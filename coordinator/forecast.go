@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/dp"
 )
 
@@ -44,12 +45,12 @@ type forecasting struct {
 	known map[int]dp.Guarantees
 }
 
-func (f *forecasting) at(t *terms, costly dp.Event, n int) (dp.Guarantees, error) {
+func (f *forecasting) at(t *core.Terms, costly dp.Event, n int) (dp.Guarantees, error) {
 	if g, ok := f.known[n]; ok {
 		return g, nil
 	}
 	costly.Count = uint32(n)
-	g, err := t.guarantees([]dp.Event{costly})
+	g, err := t.Guarantees([]dp.Event{costly})
 	if err != nil {
 		return g, err
 	}
@@ -79,11 +80,11 @@ func (c *Coordinator) Forecast() (*Forecast, error) {
 	f := &c.forecasting
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	total := c.t.job.Rounds
-	out := &Forecast{Epsilon: c.t.budget.Epsilon, Delta: c.t.budget.Delta, Bound: "delivered",
+	total := c.t.Job.Rounds
+	out := &Forecast{Epsilon: c.t.Budget.Epsilon, Delta: c.t.Budget.Delta, Bound: "delivered",
 		Charged: len(ledger.Entries), Left: max(0, total-c.Status().Version)}
 	of := func(g dp.Guarantees) float64 { return g.Delivered.Epsilon }
-	if c.t.job.Simulated() {
+	if c.t.Job.Simulated() {
 		out.Bound, of = "simulated", func(g dp.Guarantees) float64 { return g.Simulated.Epsilon }
 	}
 	if out.Affords, err = f.affords(c, out, of); err != nil {
@@ -111,17 +112,17 @@ func (c *Coordinator) Forecast() (*Forecast, error) {
 // as the job has rounds keep it was verified when it began.
 func (f *forecasting) affords(c *Coordinator, out *Forecast, of func(dp.Guarantees) float64) (int, error) {
 	most := out.Charged + out.Left
-	if c.t.sampled() {
-		most = min(most, c.t.draws())
+	if c.t.Sampled() {
+		most = min(most, c.t.Draws())
 	}
-	least := min(max(c.t.job.Rounds, out.Charged), most)
+	least := min(max(c.t.Job.Rounds, out.Charged), most)
 	for least < most { // the largest number that keeps it is in [least, most]
 		middle := (least + most + 1) / 2
 		g, err := f.at(c.t, c.accounts.costly, middle)
 		if err != nil {
 			return 0, err
 		}
-		if of(g) <= c.t.budget.Epsilon {
+		if of(g) <= c.t.Budget.Epsilon {
 			least = middle
 		} else {
 			most = middle - 1

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/coordinator/internal/link"
 	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/secagg"
@@ -19,13 +20,13 @@ type frames struct {
 const frameHead = 64
 
 // longest takes them of the largest shard and rank.
-func (t *terms) longest() (f frames, err error) {
-	ranks := t.job.Ranks()
-	v, err := t.vector(ranks[len(ranks)-1], 1, [32]byte{}) // of any norm
+func longest(t *core.Terms) (f frames, err error) {
+	ranks := t.Job.Ranks()
+	v, err := t.Vector(ranks[len(ranks)-1], 1, [32]byte{}) // of any norm
 	if err != nil {
 		return f, err
 	}
-	cfg := t.contract.Masking(v)
+	cfg := t.Contract.Masking(v)
 	for turn := secagg.TurnAdvertise; turn <= secagg.TurnReveal; turn++ {
 		if turn != secagg.TurnMask {
 			f.turns[turn] = cfg.MaxMessage(turn)

@@ -28,7 +28,7 @@ func (c *Coordinator) greet(ctx context.Context, conn Conn, s *session) error {
 		return link.Refuse(wire.CodeVersion, 0, "coordinator speaks protocol %d, device %d..%d", wire.Version, hello.MinVersion, hello.MaxVersion)
 	}
 	s.browser = strings.HasSuffix(hello.Agent, " v8")
-	welcome := &wire.Welcome{Version: wire.Version, Task: c.task, TLS: s.peer.Export != nil, LogKey: c.t.contract.Job.LogKey}
+	welcome := &wire.Welcome{Version: wire.Version, Task: c.task, TLS: s.peer.Export != nil, LogKey: c.t.Contract.Job.LogKey}
 	rand.Read(welcome.Challenge[:]) // ends the program where the system has no randomness
 	if err := conn.Write(link.Frame(welcome)); err != nil {
 		return err

@@ -69,7 +69,7 @@ type Price struct {
 }
 
 // PriceOf is what a round with the given event costs the job's fleet.
-func (c *Coordinator) PriceOf(e dp.Event) Price { return Price{e, c.t.budget.Floor} }
+func (c *Coordinator) PriceOf(e dp.Event) Price { return Price{e, c.t.Budget.Floor} }
 
 // Wake tells the engine that its Host's answers may have changed. It does not wait.
 func (c *Coordinator) Wake() {
@@ -92,7 +92,7 @@ func (c *Coordinator) beginShared(r *running) error {
 	if c.cfg.Host == nil {
 		return nil
 	}
-	return stopped(r.id, c.cfg.Host.Begin(r.id, c.PriceOf(r.event)))
+	return stopped(r.ID(), c.cfg.Host.Begin(r.ID(), c.PriceOf(r.Event())))
 }
 
 // endShared says what came of it. known is how many entries the job's ledger had before. Of a
@@ -110,5 +110,5 @@ func (c *Coordinator) endShared(r *running, known int, again bool) error {
 	} else if unsettled {
 		return nil // the job ends, and with it its turn
 	}
-	return c.cfg.Host.End(r.id, charged, again && int(c.core.version) < c.t.job.Rounds)
+	return c.cfg.Host.End(r.ID(), charged, again && int(c.core.Version()) < c.t.Job.Rounds)
 }

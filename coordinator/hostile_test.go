@@ -384,8 +384,8 @@ func TestNoiseOnly(t *testing.T) {
 	job := tinyJob(n)
 	dir := t.TempDir()
 	tb := setTable(t, Config{Job: job, Dir: dir}, n, nil)
-	tb.c.t.job.Cohort.Floor = n + 1 // no valid job draws below its floor often enough to wait for it
-	before := tb.c.core.adapter.Slice(3)
+	tb.c.t.Job.Cohort.Floor = n + 1 // no valid job draws below its floor often enough to wait for it
+	before := tb.c.core.Adapter().Slice(3)
 	if err := tb.run(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,21 +1,14 @@
 package coordinator
 
 import (
-	"fmt"
 	"math"
 
-	"github.com/starling-fl/starling/internal/protocol/contract"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/secagg/strength"
 )
 
 // Job is what a Coordinator is made for; package job reads it.
 type Job = job.Job
-
-// refuseJob wraps the reason for which a job does not fit its base or cannot meet its target.
-func refuseJob(format string, args ...any) error {
-	return fmt.Errorf("%w: %w", job.ErrInvalid, fmt.Errorf(format, args...))
-}
 
 // maskingFacts are what is logged of what the masking of a job's expected cohort withstands: breach
 // probabilities per shard, round and job. If no member of a shard is reckoned to be corrupted there
@@ -40,9 +33,4 @@ func maskingFacts(j Job) ([]any, error) {
 		return append(facts, "corrupt", 0), nil
 	}
 	return append(facts, "log2_breach_shard", m.Breach, "log2_breach_round", m.BreachRound, "log2_breach_job", m.BreachJob), nil
-}
-
-// contractOf returns the part of a job that devices derive from, too.
-func contractOf(j Job) contract.Job {
-	return contract.Job{Uplink: j.Wire.Uplink, Providers: j.Providers.Max, Masking: j.Masking()}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/testkit/tiny"
-	"github.com/starling-fl/starling/job"
 )
 
 // TestNewRefusals: what needs the base, the noise or the folder to be seen.
@@ -86,46 +85,5 @@ func TestNewRefusals(t *testing.T) {
 		t.Errorf("another deadline: %v", err)
 	} else if err := c.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestCalibration: the noise that will be drawn keeps all rounds within the
-// budget, and is not wastefully large.
-func TestCalibration(t *testing.T) {
-	for name, edit := range map[string]func(*Job){
-		"delivered": func(*Job) {},
-		"simulated": func(j *Job) { j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 1_000_000, 10_000 },
-		"rdp":       func(j *Job) { j.Privacy.Accountant = "rdp" },
-		"one round": func(j *Job) { j.Rounds = 1 },
-		"adaptive":  func(j *Job) { j.Clipping.Adaptive = true },
-		"providers": func(j *Job) {
-			j.Providers = job.Providers{Max: 8, Expected: 4, SamplingRate: 0.25} // one of a device in expectation
-		},
-		"one provider": func(j *Job) {
-			j.Cohort.Population, j.Cohort.SamplingRate, j.Cohort.Floor = 48, 0.5, 3
-			j.Providers = job.Providers{Max: 1, SamplingRate: 0.5}
-		},
-	} {
-		j := tinyJob(24)
-		j.Rounds = 20
-		edit(&j)
-		terms, err := newTerms(j, tinyBase(t))
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if err := terms.verifyBudget(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		terms.z *= 0.999
-		if err := terms.verifyBudget(); !errors.Is(err, ErrBudget) {
-			t.Errorf("%s: a thousandth less noise would do, too (%v)", name, err)
-		}
-		if name == "one provider" {
-			terms.units *= 2
-		}
-		if terms.units != 24 {
-			t.Errorf("%s: denominator %v", name, terms.units)
-		}
 	}
 }

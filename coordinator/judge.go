@@ -72,7 +72,7 @@ func (w workers) do(work func()) {
 // most one of a device.
 func (c *Coordinator) judge(j judgement, bytes int) {
 	all := judgedEvent{j}
-	if len(j.r.cohort) >= c.settleFrom {
+	if len(j.r.Cohort()) >= c.settleFrom {
 		all = j.r.unjudged.add(j, bytes)
 	}
 	c.judgeAll(all)

@@ -29,27 +29,27 @@ type keyLog struct {
 
 // openLog reads or draws the key that signs heads, announces it, and publishes the head.
 func (c *Coordinator) openLog(seed []byte) error {
-	if c.t.job.Shard.Anonymous {
+	if c.t.Job.Shard.Anonymous {
 		return nil
 	}
 	c.keys.signer = ed25519.NewKeyFromSeed(seed)
-	c.t.contract.Job.LogKey = [32]byte(c.keys.signer.Public().(ed25519.PublicKey))
-	c.t.contract.Job.Masking.Logged = true
-	c.t.contract.Job.Masking.Dealt = c.deals()
+	c.t.Contract.Job.LogKey = [32]byte(c.keys.signer.Public().(ed25519.PublicKey))
+	c.t.Contract.Job.Masking.Logged = true
+	c.t.Contract.Job.Masking.Dealt = c.deals()
 	return c.publishLog()
 }
 
 // deals reports whether rounds' devices are dealt into groups by their own keys. A run from a
 // seed must be the same in another log, whose head is another: chance deals there.
-func (c *Coordinator) deals() bool { return c.t.job.Grouped() && c.rnd.secret() }
+func (c *Coordinator) deals() bool { return c.t.Job.Grouped() && c.rnd.Secret() }
 
 // lots has turn 1 of a dealt round place each device where its own key does, under the
 // head that the plan binds.
 func (c *Coordinator) lots(r *running) {
-	if !c.t.contract.Job.Masking.Dealt {
+	if !c.t.Contract.Job.Masking.Dealt {
 		return
 	}
-	deal := &log.Deal{Task: c.task, Round: r.id, Head: c.keys.head}
+	deal := &log.Deal{Task: c.task, Round: r.ID(), Head: c.keys.head}
 	r.keying.SetGroups(func(from secagg.ID, lot *[secagg.LotSize]byte) (int, error) {
 		return deal.Group((*[32]byte)(&from), lot, r.groups)
 	})
@@ -82,7 +82,7 @@ func (c *Coordinator) cosignLog(ctx context.Context) {
 	lines, err := c.cfg.Cosign(ctx, k.head, k.note, func(from int64) ([]log.Hash, error) { return c.store.ProveConsistency(from, k.head.Size) })
 	if err == nil {
 		var both []byte
-		if both, err = log.Cosigned(k.note, lines, c.t.contract.Job.LogKey); err == nil {
+		if both, err = log.Cosigned(k.note, lines, c.t.Contract.Job.LogKey); err == nil {
 			k.note, k.signed = both, true
 		}
 	}

@@ -51,7 +51,7 @@ func TestPendingUpdatesAreBounded(t *testing.T) {
 	job := loud(4, 1)
 	tb := setTable(t, Config{Job: job}, 4, nil)
 	tb.c.maxPending = 100 // below one update
-	tb.c.t.job.Cohort.MaxAbandoned = 1
+	tb.c.t.Job.Cohort.MaxAbandoned = 1
 	err := tb.run()
 	if err == nil || !strings.Contains(err.Error(), "abandoned") || counted(t, tb.c.metrics.Faults) != 4 {
 		t.Errorf("ended with %v, %d faults", err, counted(t, tb.c.metrics.Faults))

@@ -44,9 +44,9 @@ func (c *Coordinator) message(s *session, m wire.Message) {
 // inRound is the running round if the device is in it and means it.
 func (c *Coordinator) inRound(s *session, id uint64) *running {
 	r := c.running
-	if r == nil || r.id != id || r.parts[s.device.N] == nil {
+	if r == nil || r.ID() != id || r.parts[s.device.N] == nil {
 		// A message of the round before that crossed its end is no offence.
-		if id >= c.core.nextRound || id == 0 {
+		if id >= c.core.NextRound() || id == 0 {
 			c.fault(s.device, fmt.Sprintf("a message of round %d", id))
 		} else {
 			s.Useless()
@@ -157,11 +157,11 @@ func (c *Coordinator) admit(ev judgement) {
 // in the sum; what it will send is not wanted.
 func (c *Coordinator) refused(r *running, d *fleet.Device, turn secagg.Turn, err error) {
 	c.metrics.Faults.Inc()
-	c.log.Warn("device is out of the round", "device", short(d.ID), "round", r.id, "turn", int(turn), "reason", err)
+	c.log.Warn("device is out of the round", "device", short(d.ID), "round", r.ID(), "turn", int(turn), "reason", err)
 	r.parts[d.N].why = departedRefused
 	c.exclude(r, d, "its message was refused")
 	if blames(err) {
-		c.strike(d, r.id, fmt.Sprintf("turn %d was refused: %v", int(turn), err), convicts(turn, err))
+		c.strike(d, r.ID(), fmt.Sprintf("turn %d was refused: %v", int(turn), err), convicts(turn, err))
 	}
 }
 
@@ -218,7 +218,7 @@ func (c *Coordinator) takeChunk(r *running, d *fleet.Device, m *wire.Update) (ju
 		if err := c.makeRoom(r, m.Total); err != nil {
 			return nil, err
 		}
-		if p.assembly, err = wire.NewAssembly(r.id, m.Total); err != nil {
+		if p.assembly, err = wire.NewAssembly(r.ID(), m.Total); err != nil {
 			return nil, err
 		}
 		p.room = m.Total
@@ -249,7 +249,7 @@ func (c *Coordinator) makeRoom(r *running, size uint64) error {
 		}
 		oldest := r.uploads[i]
 		c.metrics.Faults.Inc()
-		c.log.Warn("device is out of the round", "device", short(oldest.ID), "round", r.id,
+		c.log.Warn("device is out of the round", "device", short(oldest.ID), "round", r.ID(),
 			"reason", "its update was begun first of those that fill the room for them, and is not there")
 		r.parts[oldest.N].why = departedRefused
 		c.exclude(r, oldest, "its update came too slowly")

@@ -24,7 +24,7 @@ const offerPatience = time.Minute
 // where there is no browser to take it. It is what anybody may have: the released
 // adapter, after noise. A job whose model cannot be offered has ended all the same.
 func (c *Coordinator) offer() (m wire.Model) {
-	if c.core.version == 0 || !c.t.method.Task.Tried() || !slices.ContainsFunc(c.fleet.All(), func(d *fleet.Device) bool { return d.Browser }) {
+	if c.core.Version() == 0 || !c.t.Method.Task.Tried() || !slices.ContainsFunc(c.fleet.All(), func(d *fleet.Device) bool { return d.Browser }) {
 		return m
 	}
 	rank := c.releasedRank()
@@ -41,12 +41,12 @@ func (c *Coordinator) releasedRank() int {
 	if c.cfg.Evaluator != nil {
 		return c.total.BestRank
 	}
-	ranks := c.t.ranks()
+	ranks := c.t.Ranks()
 	return ranks[len(ranks)-1]
 }
 
 func (c *Coordinator) makeOffer(rank int) (m wire.Model, err error) {
-	code, err := program.Forward(program.Spec{Job: c.t.job, Base: c.t.base, Rank: rank, Host: program.Hosts[1], Compact: c.t.compact})
+	code, err := program.Forward(program.Spec{Job: c.t.Job, Base: c.t.Base, Rank: rank, Host: program.Hosts[1], Compact: c.t.Compact})
 	if err != nil {
 		return m, err
 	}
@@ -72,9 +72,9 @@ func (c *Coordinator) archive(rank int) ([]byte, error) {
 		return nil, err
 	}
 	adapter := c.core.Adapter()
-	ck := &model.Checkpoint{CheckpointInfo: info, Base: c.t.base, Adapter: adapter}
+	ck := &model.Checkpoint{CheckpointInfo: info, Base: c.t.Base, Adapter: adapter}
 	format := "peft"
-	files, err := model.PEFTFiles(adapter, c.t.base, rank)
+	files, err := model.PEFTFiles(adapter, c.t.Base, rank)
 	if err != nil {
 		format = "safetensors"
 		data, err := model.EncodeSlice(adapter, rank)

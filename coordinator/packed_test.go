@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/wasm/program"
 )
@@ -26,13 +27,13 @@ func TestPackedBase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		core, err := NewCore(j, b, nil)
+		core, err := core.New(j, b, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		size[format] = core.t.baseBlob.Size()
+		size[format] = core.Terms().BaseBlob.Size()
 		h := sha256.New()
-		if _, err := io.Copy(h, io.NewSectionReader(core.t.baseBlob, 0, size[format])); err != nil || [32]byte(h.Sum(nil)) != core.t.baseRef.SHA256 {
+		if _, err := io.Copy(h, io.NewSectionReader(core.Terms().BaseBlob, 0, size[format])); err != nil || [32]byte(h.Sum(nil)) != core.Terms().BaseRef.SHA256 {
 			t.Fatalf("%q: the base is named by another hash than its bytes have: %v", format, err)
 		}
 		code, p := loadStep(t, core, 2)
@@ -47,11 +48,11 @@ func TestPackedBase(t *testing.T) {
 		if (packed > 0) != (format == "nf4") {
 			t.Errorf("%q: %d tensors are 4-bit codes in a device's memory", format, packed)
 		}
-		announced, err := core.t.wireJob([16]byte{}, true)
+		announced, err := announce(core.Terms(), [16]byte{}, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fetched, err := model.OpenBlob(core.t.baseBlob, size[format])
+		fetched, err := model.OpenBlob(core.Terms().BaseBlob, size[format])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -79,12 +79,12 @@ func poisoned(t *testing.T, edit func(*Job), size func(shard int, q int64) int64
 						x[k] = -x[k]
 					}
 				}
-				addBehindMask(u.Data, tb.c.t.contract.Width, x)
+				addBehindMask(u.Data, tb.c.t.Contract.Width, x)
 				return u, false
 			}
 		}
 	})
-	for _, s := range tb.c.core.adapter.Layout().Spans(3) {
+	for _, s := range tb.c.core.Layout().Spans(3) {
 		if s.Kind != model.KindA {
 			target = s.Offset // starts at zero
 		}
@@ -144,7 +144,7 @@ func TestTrimmedMean(t *testing.T) {
 	if got := moved(tb); math.Abs(got-v) > 0.004 {
 		t.Errorf("moved by %v, want %v", got, v)
 	}
-	vec, err := tb.c.t.vector(3, job.Privacy.ClipNorm, [32]byte{})
+	vec, err := tb.c.t.Vector(3, job.Privacy.ClipNorm, [32]byte{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,12 +48,12 @@ func (c *Coordinator) present(r *running, d *fleet.Device) {
 // expected is until when a drawn device that cannot be assigned now is worth
 // waiting for.
 func (c *Coordinator) expected(d *fleet.Device) time.Time {
-	limits := c.t.job.Deadlines
+	limits := c.t.Job.Deadlines
 	patience := limits.Reconnect
 	if c.pace > 0 {
 		patience = c.patience(c.pace)
 	}
-	if !c.rnd.secret() {
+	if !c.rnd.Secret() {
 		patience = limits.Gather // a run that repeats must not depend on who is fast
 	}
 	switch {
@@ -80,8 +80,8 @@ func (c *Coordinator) expected(d *fleet.Device) time.Time {
 // last shards. Who was away when a coordinator was killed would hold its first round up
 // for deadlines.gather, and with it all who are back.
 func (c *Coordinator) returned(r *running) {
-	limits, now := c.t.job.Deadlines, time.Now()
-	if !c.returnedBy.IsZero() || c.t.sampled() || !c.rnd.secret() || r.m.State() != round.Gathering ||
+	limits, now := c.t.Job.Deadlines, time.Now()
+	if !c.returnedBy.IsZero() || c.t.Sampled() || !c.rnd.Secret() || r.m.State() != round.Gathering ||
 		float64(c.fleet.Available(now)) < limits.Enough*float64(len(r.parts)) {
 		return
 	}
@@ -97,7 +97,7 @@ func (c *Coordinator) returned(r *running) {
 // works: a tenth of the work that waits with them, within Reconnect. What the
 // dropouts of a round cost it is bounded by that, however long Reconnect is.
 func (c *Coordinator) patience(work time.Duration) time.Duration {
-	most := c.t.job.Deadlines.Reconnect
+	most := c.t.Job.Deadlines.Reconnect
 	return min(most, max(most/20, work/10))
 }
 
@@ -105,7 +105,7 @@ func (c *Coordinator) patience(work time.Duration) time.Duration {
 // that a device's shard still waits for and it can do without them. Below its
 // threshold the shard needs them: there the wait is Reconnect.
 func (c *Coordinator) linger(r *running, n round.Device) {
-	if r.away.Len() == 0 || r.m.State() == round.Gathering || c.t.sampled() {
+	if r.away.Len() == 0 || r.m.State() == round.Gathering || c.t.Sampled() {
 		return // of those that coins drew nobody's wait depends on who else is there
 	}
 	_, open, enough := r.m.Missing(n)
@@ -142,7 +142,7 @@ func (c *Coordinator) hopeless(now time.Time) {
 	if r == nil || r.finish != nil || r.fatal != nil || r.m.State() != round.Gathering || r.away.Len() > 0 {
 		return
 	}
-	limits, hope := c.t.job.Deadlines, 0
+	limits, hope := c.t.Job.Deadlines, 0
 	for n := range r.parts {
 		d := c.fleet.At(n)
 		switch recent := now.Add(-limits.Gather); {
@@ -151,7 +151,7 @@ func (c *Coordinator) hopeless(now time.Time) {
 			hope++
 		}
 	}
-	if hope < c.t.job.Shard.Floor {
+	if hope < c.t.Job.Shard.Floor {
 		c.step(round.Deadline{Shard: round.Whole, State: round.Gathering})
 	}
 }
@@ -167,10 +167,10 @@ func (c *Coordinator) silent(r *running, n round.Device, s round.State) {
 		r.answers[s].Silent++
 	}
 	r.silent = append(r.silent, d)
-	c.fleet.Silent(d, r.limits[s] == c.t.ownLimit(s), c.pace, time.Now())
+	c.fleet.Silent(d, r.limits[s] == ownLimit(c.t, s), c.pace, time.Now())
 }
 
 // dropped is what a silent device is told.
 func dropped(r *running, reason string, retry time.Duration) *wire.Outcome {
-	return &wire.Outcome{Round: r.id, Result: wire.OutcomeDropped, Reason: truncate(reason), RetryMillis: millis(retry)}
+	return &wire.Outcome{Round: r.ID(), Result: wire.OutcomeDropped, Reason: truncate(reason), RetryMillis: millis(retry)}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/wasm/program"
@@ -13,14 +14,14 @@ import (
 // result as a blob, named by its content.
 type programs struct {
 	cfg   Config
-	t     *terms
+	t     *core.Terms
 	blobs *blobs
 
 	mu   sync.Mutex
 	refs map[int][]wire.Program // by mu; by rank
 }
 
-func newPrograms(cfg Config, t *terms, b *blobs) *programs {
+func newPrograms(cfg Config, t *core.Terms, b *blobs) *programs {
 	if cfg.Compile == nil {
 		cfg.Compile = program.Step
 	}
@@ -39,7 +40,7 @@ func (p *programs) at(rank int) ([]wire.Program, error) {
 	}
 	var refs []wire.Program
 	for _, host := range p.cfg.Hosts {
-		code, err := p.cfg.Compile(program.Spec{Job: p.t.job, Base: p.t.base, Rank: rank, Host: host, Compact: p.t.compact})
+		code, err := p.cfg.Compile(program.Spec{Job: p.t.Job, Base: p.t.Base, Rank: rank, Host: host, Compact: p.t.Compact})
 		if err != nil {
 			return nil, fmt.Errorf("coordinator: program of rank %d for %s: %w", rank, host, err)
 		}

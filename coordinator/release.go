@@ -80,7 +80,7 @@ func (c *Coordinator) unmasked(u unmaskedEvent) {
 // The event it returns is Released or ReleaseFailed; an error is fatal.
 func (c *Coordinator) release(r *running, u unmaskedEvent) (round.Event, error) {
 	began, e := u.began, u.e
-	sum := make([]int64, r.vector.Size())
+	sum := make([]int64, r.Vector().Size())
 	defer clear(sum)
 	devices := 0 // in the sum
 	if !e.NoiseOnly {
@@ -103,7 +103,7 @@ func (c *Coordinator) release(r *running, u unmaskedEvent) (round.Event, error) 
 			}
 		}
 		if !c.core.Enough(devices) {
-			return c.releaseFailed(r, fmt.Sprintf("%d devices are in the sum, of whose own noise that of %d is counted on", devices, c.t.own.Min))
+			return c.releaseFailed(r, fmt.Sprintf("%d devices are in the sum, of whose own noise that of %d is counted on", devices, c.t.Own.Min))
 		}
 		if err := c.core.Combine(r.Draw, sum, shards); err != nil {
 			return nil, err
@@ -147,7 +147,7 @@ func (c *Coordinator) checkShards(r *running, u unmaskedEvent) (sums [][]int64, 
 		var bad *secagg.ShardError
 		if errors.As(u.errs[i], &bad) {
 			c.metrics.ShardsFailed.Inc()
-			c.log.Warn("shard failed", "round", r.id, "shard", n, "reason", bad.Err)
+			c.log.Warn("shard failed", "round", r.ID(), "shard", n, "reason", bad.Err)
 			c.blamed(r, bad.Faults)
 			continue
 		}
@@ -156,10 +156,10 @@ func (c *Coordinator) checkShards(r *running, u unmaskedEvent) (sums [][]int64, 
 		}
 		c.blamed(r, r.shards[n].Faults())
 		survivors := r.shards[n].Survivors()
-		switch err := r.vector.CheckSum(part, survivors*c.t.contract.Job.Units(), survivors); {
+		switch err := r.Vector().CheckSum(part, survivors*c.t.Contract.Job.Units(), survivors); {
 		case errors.Is(err, quant.ErrRange):
 			c.metrics.Alarms.Inc()
-			c.log.Error("ALARM: a shard's sum is out of range, nothing of it is released", "round", r.id, "shard", n)
+			c.log.Error("ALARM: a shard's sum is out of range, nothing of it is released", "round", r.ID(), "shard", n)
 			alarmed = append(alarmed, n)
 			continue
 		case err != nil:
@@ -174,16 +174,16 @@ func (c *Coordinator) checkShards(r *running, u unmaskedEvent) (sums [][]int64, 
 // commit writes checkpoint and charge in one transaction; clip is the clip norm
 // of the next round.
 func (c *Coordinator) commit(r *running, event dp.Event, clip float64) error {
-	adapter, err := model.EncodeAdapter(c.core.adapter)
+	state, err := c.core.Snapshot()
 	if err != nil {
-		return fmt.Errorf("coordinator: %w", err)
+		return err
 	}
 	note, err := c.noted(r, "")
 	if err != nil {
 		return err
 	}
 	entry, err := c.store.Commit(event, note, store.Checkpoint{
-		Version: c.core.version + 1, Round: r.id, Adapter: adapter, Optimizer: c.core.optimizerState(), ClipNorm: clip,
+		Version: c.core.Version() + 1, Round: r.ID(), Adapter: state.Adapter, Optimizer: state.Optimizer, ClipNorm: clip,
 	})
 	if err != nil {
 		return err
@@ -191,11 +191,11 @@ func (c *Coordinator) commit(r *running, event dp.Event, clip float64) error {
 	c.core.Commit(clip)
 	c.spent = append(c.spent, event)
 	c.head = entry.Hash
-	c.status.Version = int(c.core.version)
+	c.status.Version = int(c.core.Version())
 	c.status.Guarantees = note.Guarantees
-	c.metrics.Version.Set(float64(c.core.version))
+	c.metrics.Version.Set(float64(c.core.Version()))
 	c.metrics.LastCommit.SetToCurrentTime()
-	c.log.Info("committed", "round", r.id, "version", c.core.version, "rank", r.rank, "kind", event.Kind, "next_clip_norm", clip)
+	c.log.Info("committed", "round", r.ID(), "version", c.core.Version(), "rank", r.Rank(), "kind", event.Kind, "next_clip_norm", clip)
 	return nil
 }
 
@@ -203,7 +203,7 @@ func (c *Coordinator) commit(r *running, event dp.Event, clip float64) error {
 // version does not go into the new checkpoint.
 func (c *Coordinator) show(r *running) {
 	c.status.State, c.status.Reason = monitor.StateCommitted, ""
-	c.measure(r.rank)
+	c.measure(r.Rank())
 	c.exportSoon(nil)
 }
 
@@ -214,7 +214,7 @@ func (c *Coordinator) export(measured []metric.RankAccuracy) error {
 	if err != nil {
 		return err
 	}
-	err = model.WriteCheckpoint(c.checkpointDir(), &model.Checkpoint{CheckpointInfo: info, Base: c.t.base, Adapter: c.core.Adapter()})
+	err = model.WriteCheckpoint(c.checkpointDir(), &model.Checkpoint{CheckpointInfo: info, Base: c.t.Base, Adapter: c.core.Adapter()})
 	if err != nil {
 		return fmt.Errorf("coordinator: checkpoint folder: %w", err)
 	}
@@ -226,16 +226,16 @@ func (c *Coordinator) export(measured []metric.RankAccuracy) error {
 
 // checkpointInfo describes the present adapter; measured may be empty.
 func (c *Coordinator) checkpointInfo(measured []metric.RankAccuracy) (model.CheckpointInfo, error) {
-	ranks := c.t.ranks()
-	largest, err := c.t.vector(ranks[len(ranks)-1], c.t.job.Privacy.ClipNorm, [32]byte{})
+	ranks := c.t.Ranks()
+	largest, err := c.t.Vector(ranks[len(ranks)-1], c.t.Job.Privacy.ClipNorm, [32]byte{})
 	if err != nil {
 		return model.CheckpointInfo{}, fmt.Errorf("coordinator: %w", err)
 	}
 	info := model.CheckpointInfo{
-		Job: c.t.job.Name, Version: int(c.core.version), Seq: c.t.job.Adapter.Sequence, Labels: c.t.job.Labels,
-		Method: c.t.method, BaseSHA256: fmt.Sprintf("%x", c.t.baseRef.SHA256), BestRank: c.total.BestRank,
+		Job: c.t.Job.Name, Version: int(c.core.Version()), Seq: c.t.Job.Adapter.Sequence, Labels: c.t.Job.Labels,
+		Method: c.t.Method, BaseSHA256: fmt.Sprintf("%x", c.t.BaseRef.SHA256), BestRank: c.total.BestRank,
 		RankAccuracy: map[string]float64{}, Privacy: c.guaranteeText(),
-		Devices: c.t.job.Cohort.Population, UpdateBytes: (largest.Size()*c.t.bits + 7) / 8,
+		Devices: c.t.Job.Cohort.Population, UpdateBytes: (largest.Size()*c.t.Bits + 7) / 8,
 	}
 	for _, v := range measured {
 		info.RankAccuracy[strconv.Itoa(v.Rank)] = v.Accuracy
@@ -245,15 +245,15 @@ func (c *Coordinator) checkpointInfo(measured []metric.RankAccuracy) (model.Chec
 
 // guaranteeText is the guarantee in one line, for the exported checkpoint.
 func (c *Coordinator) guaranteeText() string {
-	if !c.rnd.secret() {
+	if !c.rnd.Secret() {
 		return "not private: a reproducible run"
 	}
-	if c.t.job.Privacy.None {
+	if c.t.Job.Privacy.None {
 		return "not private: no noise was added, and no epsilon holds"
 	}
 	text := ""
 	if s := c.status.Simulated; s != nil {
-		text = fmt.Sprintf("simulated for a population of %d: %v; ", c.t.job.Privacy.SimulatedPopulation, *s)
+		text = fmt.Sprintf("simulated for a population of %d: %v; ", c.t.Job.Privacy.SimulatedPopulation, *s)
 	}
 	if v := c.status.Visible; v != nil {
 		text += fmt.Sprintf("against those who see who takes part: %v; ", *v)
@@ -263,7 +263,7 @@ func (c *Coordinator) guaranteeText() string {
 		whose = fmt.Sprintf("noise of the devices; without trust in the coordinator: %v", *u)
 	}
 	return fmt.Sprintf("%sdelivered to the population of %d: %v; %s; ledger %x",
-		text, c.t.job.Cohort.Population, *c.status.Delivered, whose, c.head)
+		text, c.t.Job.Cohort.Population, *c.status.Delivered, whose, c.head)
 }
 
 // releaseFailed charges the round and ends it without a release.
@@ -280,13 +280,13 @@ func (c *Coordinator) charge(r *running, reason string) error {
 	if err != nil {
 		return err
 	}
-	entry, err := c.store.Charge(r.event, note)
+	entry, err := c.store.Charge(r.Event(), note)
 	if err != nil {
 		return err
 	}
 	c.spent = append(c.spent, entry.Event)
 	c.head = entry.Hash
-	c.status.Version = int(c.core.version)
+	c.status.Version = int(c.core.Version())
 	c.status.Guarantees = note.Guarantees
 	c.metrics.Charged.Inc()
 	return nil

@@ -75,7 +75,7 @@ func TestNoiseOnTheWholePath(t *testing.T) {
 			t.Fatal(err)
 		}
 		ev := l.Entries[0].Event
-		v, err := tb.c.t.vector(0, j.Privacy.ClipNorm, [32]byte{})
+		v, err := tb.c.t.Vector(0, j.Privacy.ClipNorm, [32]byte{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,7 @@ func TestReproducible(t *testing.T) {
 	job := tinyJob(4)
 	a := setTable(t, Config{Job: job}, 4, nil)
 	b := setTable(t, Config{Job: job}, 4, nil)
-	if a.c.core.seed == b.c.core.seed || bytes.Equal(a.c.authority, b.c.authority) || a.c.task == b.c.task {
+	if a.c.core.Seed() == b.c.core.Seed() || bytes.Equal(a.c.authority, b.c.authority) || a.c.task == b.c.task {
 		t.Error("two secret runs share randomness")
 	}
 	for _, tb := range []*table{a, b} {
@@ -227,8 +227,8 @@ func TestSampling(t *testing.T) {
 	job.Cohort.Quorum = n                              // who is not there is drawn and not asked
 	dir := t.TempDir()
 	tb := setTable(t, Config{Job: job, Dir: dir}, n, nil)
-	if tb.c.t.units != 0.8*n {
-		t.Errorf("denominator %v, want 16", tb.c.t.units)
+	if tb.c.t.Units != 0.8*n {
+		t.Errorf("denominator %v, want 16", tb.c.t.Units)
 	}
 	if err := tb.run(); err != nil {
 		t.Fatal(err)
@@ -304,12 +304,12 @@ func TestDownlink(t *testing.T) {
 func decodeSlice(t *testing.T, tb *table, p *player, patched *int, held [][]float32) []float32 {
 	t.Helper()
 	plan := p.plan
-	layout := tb.c.t.layout
+	layout := tb.c.t.Layout
 	if seed, ok := plan.AdapterSeed(); ok {
 		if plan.Version != 0 {
 			t.Errorf("a seed in step %d", plan.Version)
 		}
-		return model.NewAdapter(layout, seed).Slice(tb.c.t.method.RMax)
+		return model.NewAdapter(layout, seed).Slice(tb.c.t.Method.RMax)
 	}
 	full, err := p.fetch(plan.Slice.Blob)
 	if err != nil {

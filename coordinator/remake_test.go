@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
@@ -32,11 +33,11 @@ func TestRemakeIsTheCoordinatorsProgram(t *testing.T) {
 	} {
 		j := tinyJob(4)
 		change(&j)
-		core, err := NewCore(j, b, nil)
+		core, err := core.New(j, b, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		announced, err := core.t.wireJob([16]byte{}, true)
+		announced, err := announce(core.Terms(), [16]byte{}, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,12 +49,12 @@ func TestRemakeIsTheCoordinatorsProgram(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fetched, err := model.OpenBlob(core.t.baseBlob, core.t.baseBlob.Size())
+		fetched, err := model.OpenBlob(core.Terms().BaseBlob, core.Terms().BaseBlob.Size())
 		if err != nil {
 			t.Fatal(err)
 		}
-		rank := core.t.ranks()[0]
-		sent, err := program.Step(program.Spec{Job: core.t.job, Base: core.t.base, Rank: rank, Host: program.Hosts[0], Compact: core.t.compact})
+		rank := core.Terms().Ranks()[0]
+		sent, err := program.Step(program.Spec{Job: core.Terms().Job, Base: core.Terms().Base, Rank: rank, Host: program.Hosts[0], Compact: core.Terms().Compact})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -160,7 +160,7 @@ func TestRounds(t *testing.T) {
 			return x
 		}
 	})
-	first = tb.c.core.adapter.Slice(3)
+	first = tb.c.core.Adapter().Slice(3)
 	if err := tb.run(); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/coordinator/internal/timing"
 	"github.com/starling-fl/starling/coordinator/monitor"
@@ -20,7 +21,7 @@ import (
 
 // running is the round under way; owned by the engine.
 type running struct {
-	*Draw
+	*core.Draw
 	m         *round.Machine
 	plan      []byte // canonical bytes: what P hashes
 	patches   []wire.Patch
@@ -114,7 +115,7 @@ func (r *running) forget(p *participant) {
 // draw makes a round: rank, rotation and cohort, each from its own randomness,
 // and asks the budget before anything is written or said.
 func (c *Coordinator) draw() (*running, error) {
-	id := c.core.nextRound
+	id := c.core.NextRound()
 	fail := func(err error) (*running, error) {
 		return nil, &fatalError{fmt.Errorf("coordinator: drawing round %d: %w", id, err)}
 	}
@@ -122,13 +123,13 @@ func (c *Coordinator) draw() (*running, error) {
 	r := &running{parts: map[round.Device]*participant{}, began: began, entered: began}
 	r.ready = c.fleet.Available(r.began)
 	var enough bool
-	if r.groups, enough = c.t.quorum.Allows(c.t.job, c.fleet.Active(), r.ready); !enough && c.t.job.Sampled() {
+	if r.groups, enough = c.t.Quorum.Allows(c.t.Job, c.fleet.Active(), r.ready); !enough && c.t.Job.Sampled() {
 		return fail(fmt.Errorf("%d of %d active devices are there, too few to flip coins", r.ready, c.fleet.Active()))
 	}
-	fixed := c.t.job.Fixed()
+	fixed := c.t.Job.Fixed()
 	var roll fleet.Roll
 	var err error
-	if fixed && c.rnd.secret() {
+	if fixed && c.rnd.Secret() {
 		// Of a fixed size only those who are there are drawn: nothing hangs on who is. A run
 		// that repeats must not depend on who is fast.
 		roll, err = c.fleet.There(r.began)
@@ -140,15 +141,15 @@ func (c *Coordinator) draw() (*running, error) {
 	}
 	coins := dp.PoissonDraw(roll.Population)
 	if fixed {
-		if coins = dp.FixedDraw(roll.Population, c.t.job.Cohort.Size); r.ready < c.t.job.Cohort.Size {
-			return fail(fmt.Errorf("%d devices are there, fewer than cohort.size = %d", r.ready, c.t.job.Cohort.Size))
+		if coins = dp.FixedDraw(roll.Population, c.t.Job.Cohort.Size); r.ready < c.t.Job.Cohort.Size {
+			return fail(fmt.Errorf("%d devices are there, fewer than cohort.size = %d", r.ready, c.t.Job.Cohort.Size))
 		}
 	}
 	if r.Draw, err = c.core.Draw(coins); err != nil {
 		return fail(err)
 	}
 	var cohort []round.Device
-	for _, i := range r.cohort {
+	for _, i := range r.Cohort() {
 		d := c.fleet.At(roll.Who(i))
 		cohort = append(cohort, d.N)
 		r.parts[d.N] = &participant{device: d, there: d.There(r.began)}
@@ -160,9 +161,9 @@ func (c *Coordinator) draw() (*running, error) {
 	if r.m, err = round.New(c.roundConfig(r, cohort)); err != nil {
 		return fail(err)
 	}
-	begun := store.Round{Version: c.core.version, Rank: r.rank, Certificate: r.cert}
-	if c.t.sampled() {
-		begun.Cost = &r.event
+	begun := store.Round{Version: c.core.Version(), Rank: r.Rank(), Certificate: r.Certificate()}
+	if cost := r.Event(); c.t.Sampled() {
+		begun.Cost = &cost
 	}
 	if err := c.beginShared(r); err != nil {
 		return nil, err
@@ -182,10 +183,10 @@ func (c *Coordinator) askBudget(r *running) error {
 	if !c.private() {
 		return nil // nothing is promised
 	}
-	if err := c.t.checkDelta(c.fleet.Enrolled()); err != nil {
+	if err := c.t.CheckDelta(c.fleet.Enrolled()); err != nil {
 		return &fatalError{err}
 	}
-	return stopped(r.id, c.accounts.allow(c.spent, r.event))
+	return stopped(r.ID(), c.accounts.allow(c.spent, r.Event()))
 }
 
 // askAnother refuses to wait for a round that would pass the budget whatever it draws.
@@ -193,7 +194,7 @@ func (c *Coordinator) askAnother() error {
 	if !c.private() {
 		return nil
 	}
-	return stopped(c.core.nextRound, c.accounts.mayStartAnother(c.spent, c.core.nextRound))
+	return stopped(c.core.NextRound(), c.accounts.mayStartAnother(c.spent, c.core.NextRound()))
 }
 
 // stopped is how accounts' word on a round is said.
@@ -215,13 +216,13 @@ func (c *Coordinator) noted(r *running, reason string) (store.Note, error) {
 		return note, nil
 	}
 	var err error
-	note.Guarantees, err = c.accounts.of(append(slices.Clip(c.spent), r.event))
+	note.Guarantees, err = c.accounts.of(append(slices.Clip(c.spent), r.Event()))
 	return note, err
 }
 
 func (c *Coordinator) roundConfig(r *running, cohort []round.Device) round.Config {
-	j := c.t.job
-	cfg := round.Config{Cohort: cohort, Floor: j.Cohort.Floor, Drawn: c.t.sampled(),
+	j := c.t.Job
+	cfg := round.Config{Cohort: cohort, Floor: j.Cohort.Floor, Drawn: c.t.Sampled(),
 		Enough: j.Deadlines.Enough, Grace: j.Deadlines.Grace}
 	if cfg.Drawn {
 		cfg.Enough = 1
@@ -234,13 +235,13 @@ func (c *Coordinator) roundConfig(r *running, cohort []round.Device) round.Confi
 
 // prepare makes what devices are assigned: the slice, the programs, the plan.
 func (c *Coordinator) prepare(ctx context.Context, r *running) error {
-	training := c.t.job.Training.At(int(c.core.version), c.t.job.Rounds)
+	training := c.t.Job.Training.At(int(c.core.Version()), c.t.Job.Rounds)
 	plan := &wire.Plan{
-		Task: c.task, Round: r.id, Version: c.core.version, Rank: uint16(r.rank), Values: uint32(r.vector.Lattice.Dim()),
-		Rotation: r.rotation, ClipNorm: r.vector.Lattice.Clip(),
-		CountCoordinates: uint32(r.vector.Count.Coordinates), CountSymbol: uint32(r.vector.Count.Symbol),
-		FigureCoordinates: uint32(r.vector.Figures.Coordinates), FigureSymbol: uint32(r.vector.Figures.Symbol),
-		OwnNoise: c.t.own.Multiplier, Honest: c.t.own.Honest,
+		Task: c.task, Round: r.ID(), Version: c.core.Version(), Rank: uint16(r.Rank()), Values: uint32(r.Vector().Lattice.Dim()),
+		Rotation: r.Rotation(), ClipNorm: r.Vector().Lattice.Clip(),
+		CountCoordinates: uint32(r.Vector().Count.Coordinates), CountSymbol: uint32(r.Vector().Count.Symbol),
+		FigureCoordinates: uint32(r.Vector().Figures.Coordinates), FigureSymbol: uint32(r.Vector().Figures.Symbol),
+		OwnNoise: c.t.Own.Multiplier, Honest: c.t.Own.Honest,
 		Steps: uint32(training.Steps), Rate: training.LearningRate,
 	}
 	if err := c.publishLog(); err != nil {
@@ -248,11 +249,11 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 	}
 	c.cosignLog(ctx)
 	plan.Head = c.keys.note
-	if c.t.contract.Job.Masking.Dealt {
+	if c.t.Contract.Job.Masking.Dealt {
 		plan.Groups = uint32(r.groups)
 	}
 	var err error
-	if plan.Programs, err = c.programs.at(r.rank); err != nil {
+	if plan.Programs, err = c.programs.at(r.Rank()); err != nil {
 		return err
 	}
 	if err := c.downlink(r, plan); err != nil {
@@ -262,11 +263,11 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 		return err
 	}
 	signer := c.authority
-	if c.t.job.Shard.Identified {
+	if c.t.Job.Shard.Identified {
 		signer = nil
 	}
-	masking := c.t.contract.Masking(r.vector)
-	p := secagg.PlanHash(c.taskName, r.id, masking, r.plan)
+	masking := c.t.Contract.Masking(r.Vector())
+	p := secagg.PlanHash(c.taskName, r.ID(), masking, r.plan)
 	if r.keying, err = secagg.NewKeying(masking, p, signer); err != nil {
 		return err
 	}
@@ -274,10 +275,10 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 	// The bytes of an update that are not its symbols: a generous bound on
 	// secagg's framing of it.
 	r.packed = (uint64(masking.Dim)*uint64(masking.Width) + 7) / 8
-	if r.spec.Unnoised || c.t.own.Multiplier > 0 {
+	if r.Spec().Unnoised || c.t.Own.Multiplier > 0 {
 		return nil
 	}
 	// Noise is drawn while devices train, so that the release does not wait.
-	r.noise, err = dp.NewPool(ctx, r.event.Sigma2, r.vector.Size(), c.core.Noise(r.Draw))
+	r.noise, err = dp.NewPool(ctx, r.Event().Sigma2, r.Vector().Size(), c.core.Noise(r.Draw))
 	return err
 }

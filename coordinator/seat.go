@@ -26,7 +26,7 @@ func (c *Coordinator) join(ev joinEvent) error {
 		d.Link.Kill(link.ErrReplaced)
 		c.detach(d)
 	}
-	if c.fleet.Connected() >= 2*c.t.job.Cohort.MaxConnected {
+	if c.fleet.Connected() >= 2*c.t.Job.Cohort.MaxConnected {
 		return link.Refuse(wire.CodeBusy, c.retryAfter(), "too many devices are connected")
 	}
 	if err := c.showLog(ev.s.id, ev.held, ev.enrolled); err != nil {
@@ -55,7 +55,7 @@ func (c *Coordinator) seat(d *fleet.Device, resumed bool) {
 	r := c.running
 	if r == nil {
 		// One that was away when its round ended may still believe in it.
-		if resumed || c.fleet.Connected() > c.t.job.Cohort.MaxConnected {
+		if resumed || c.fleet.Connected() > c.t.Job.Cohort.MaxConnected {
 			c.wait(d)
 		}
 		return
@@ -93,7 +93,7 @@ func (c *Coordinator) seat(d *fleet.Device, resumed bool) {
 		if answered >= round.Collecting {
 			received = p.updateSize
 		}
-		d.Link.Send(link.Frame(&wire.Resume{Round: r.id, Held: heldTurns(answered), Received: received}))
+		d.Link.Send(link.Frame(&wire.Resume{Round: r.ID(), Held: heldTurns(answered), Received: received}))
 	}
 	if answered != round.Gathering && p.last != nil {
 		d.Link.Send(p.last)
@@ -106,9 +106,9 @@ func heldTurns(answered round.State) uint8 { return 1<<answered - 1 }
 
 // wait is pace steering: when to come back, spread so that not all come at once.
 func (c *Coordinator) wait(d *fleet.Device) {
-	retry, full := c.retryAfter(), c.fleet.Connected() > c.t.job.Cohort.MaxConnected
+	retry, full := c.retryAfter(), c.fleet.Connected() > c.t.Job.Cohort.MaxConnected
 	if full {
-		d.BackBy = time.Now().Add(retry + c.t.job.Deadlines.Reconnect)
+		d.BackBy = time.Now().Add(retry + c.t.Job.Deadlines.Reconnect)
 	}
 	d.Link.Send(link.Frame(&wire.Wait{RetryMillis: millis(retry), Disconnect: full, Reason: "not in this round"}))
 }
@@ -133,7 +133,7 @@ func (c *Coordinator) left(s *session) {
 	}
 	c.detach(d)
 	if r := c.running; r != nil && r.parts[d.N] != nil {
-		r.away.Until(d, time.Now().Add(c.t.job.Deadlines.Reconnect))
+		r.away.Until(d, time.Now().Add(c.t.Job.Deadlines.Reconnect))
 		c.linger(r, d.N)
 	} else {
 		c.publish()

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/dp"
@@ -52,7 +53,7 @@ func prepared(t *testing.T, seed []byte, members int) (*Coordinator, *running) {
 // share neither noise, coins, rotation nor secrets.
 func TestPrivateRunsDrawFromTheSystem(t *testing.T) {
 	for _, purpose := range []string{"noise", "cohort", "rank", "rotation", "shards", "authority", "instance", "adapter"} {
-		if (randomness{}).stream(purpose, 1) != io.Reader(rand.Reader) {
+		if (core.Randomness{}).Stream(purpose, 1) != io.Reader(rand.Reader) {
 			t.Errorf("%s of a private run is not read from crypto/rand", purpose)
 		}
 	}
@@ -64,13 +65,13 @@ func TestPrivateRunsDrawFromTheSystem(t *testing.T) {
 			t.Error("noise of a private run is not read from crypto/rand")
 		}
 		x := make([]int64, 64)
-		if err := r.noise.AddNoise(x, r.event.Sigma2); err != nil {
+		if err := r.noise.AddNoise(x, r.Event().Sigma2); err != nil {
 			t.Fatal(err)
 		}
 		noise[fmt.Sprint(x)] = true
-		rotations[r.rotation], commitments[r.cert.Commitment] = true, true
-		if r.cert.Generator != "crypto/rand" || r.cert.Nonce == [32]byte{} || r.rotation == [32]byte{} {
-			t.Errorf("the draw is from %q, rotation %x", r.cert.Generator, r.rotation)
+		rotations[r.Rotation()], commitments[r.Certificate().Commitment] = true, true
+		if r.Certificate().Generator != "crypto/rand" || r.Certificate().Nonce == [32]byte{} || r.Rotation() == [32]byte{} {
+			t.Errorf("the draw is from %q, rotation %x", r.Certificate().Generator, r.Rotation())
 		}
 	}
 	if len(noise) != 2 || len(rotations) != 2 || len(commitments) != 2 {
@@ -91,7 +92,7 @@ func TestPrivateRunsDrawFromTheSystem(t *testing.T) {
 // TestSeededStreamsAreApart: in a reproducible run no two purposes and no two rounds
 // share a stream: not noise, nor rotation, nor coins.
 func TestSeededStreamsAreApart(t *testing.T) {
-	core, err := NewCore(tinyJob(20), tinyBase(t), bytes.Repeat([]byte{7}, 32))
+	core, err := core.New(tinyJob(20), tinyBase(t), bytes.Repeat([]byte{7}, 32))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,26 +113,29 @@ func TestSeededStreamsAreApart(t *testing.T) {
 			t.Fatal(err)
 		}
 		check(fmt.Sprintf("noise of draw %d", round), noise)
-		check(fmt.Sprintf("rotation of draw %d", round), d.rotation[:])
-		check(fmt.Sprintf("nonce of draw %d", round), d.cert.Nonce[:])
+		rotation, cert := d.Rotation(), d.Certificate()
+		check(fmt.Sprintf("rotation of draw %d", round), rotation[:])
+		check(fmt.Sprintf("nonce of draw %d", round), cert.Nonce[:])
 		for _, purpose := range []string{"rank", "shards"} { // the nonce begins the cohort's
-			b, err := core.rnd.read(purpose, d.id, 32)
+			b, err := core.Randomness().Read(purpose, d.ID(), 32)
 			if err != nil {
 				t.Fatal(err)
 			}
 			check(fmt.Sprintf("stream of %s of draw %d", purpose, round), b)
 		}
-		core.nextRound++
+		if err := core.ContinueAt(core.NextRound() + 1); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var pools [][]int64
 	for _, seed := range []byte{7, 8} {
 		c, r := prepared(t, bytes.Repeat([]byte{seed}, 32), 20)
 		x := make([]int64, 64)
-		if err := r.noise.AddNoise(x, r.event.Sigma2); err != nil {
+		if err := r.noise.AddNoise(x, r.Event().Sigma2); err != nil {
 			t.Fatal(err)
 		}
 		pools = append(pools, x)
-		if c.rnd.secret() {
+		if c.rnd.Secret() {
 			t.Error("a seeded run is called secret")
 		}
 	}
@@ -158,9 +162,9 @@ func TestBudgetStopsEveryJob(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.spent = append(c.spent, r.event)
+			c.spent = append(c.spent, r.Event())
 		}
-		next := c.core.nextRound
+		next := c.core.NextRound()
 		if _, err := c.draw(); !errors.Is(err, ErrBudget) {
 			t.Errorf("rate %v: round %d of %d: %v", rate, job.Rounds+1, job.Rounds, err)
 		}
@@ -269,7 +273,7 @@ func (r replacer) ReplaceAll(lines []string) []string {
 
 func digestOf(t *testing.T, c *Coordinator) [32]byte {
 	t.Helper()
-	d, err := c.t.digest(c.rnd.secret())
+	d, err := digest(c.t, c.rnd.Secret())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func (c *Coordinator) admitted(enrol *wire.Enrol, hello *wire.Hello, welcome *wi
 	secretsFor := c.store.SecretsFor
 	if h := c.cfg.Host; h != nil {
 		// Devices that came before the job had a host hold the job's own.
-		if own := []byte(c.t.job.Enrolment.Secret); len(own) > 0 && shown(own) {
+		if own := []byte(c.t.Job.Enrolment.Secret); len(own) > 0 && shown(own) {
 			return own, 0, nil
 		}
 		secretsFor = h.SecretsFor

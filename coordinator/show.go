@@ -20,15 +20,15 @@ import (
 func (c *Coordinator) publish() {
 	c.published = time.Now()
 	p := &c.status
-	p.Enrolled, p.Connected, p.ClipNorm = c.fleet.Enrolled(), c.fleet.Connected(), c.core.clip
+	p.Enrolled, p.Connected, p.ClipNorm = c.fleet.Enrolled(), c.fleet.Connected(), c.core.ClipNorm()
 	if !c.started.IsZero() {
 		p.Elapsed = time.Since(c.started)
 	}
 	t := &c.total
-	if t.Adapter == nil || t.Rounds != int(c.core.version) {
+	if t.Adapter == nil || t.Rounds != int(c.core.Version()) {
 		t.Adapter = c.core.Adapter()
 	}
-	t.Rounds, t.Checkpoint, t.ClipNorm = int(c.core.version), c.checkpointDir(), c.core.clip
+	t.Rounds, t.Checkpoint, t.ClipNorm = int(c.core.Version()), c.checkpointDir(), c.core.ClipNorm()
 	t.LedgerHead = fmt.Sprintf("%x", c.head)
 	view, r := monitor.Overview{Status: *p}, c.running
 	if r != nil && c.monitor.Watched() {
@@ -92,7 +92,7 @@ func (c *Coordinator) ended(r *running, released, charged bool, reason string) {
 		RoundID: c.status.RoundID, Turnout: c.status.Turnout, Guarantees: c.status.Guarantees,
 		Released: released, Reason: reason, Seconds: time.Since(r.began).Seconds(),
 	}
-	rec.ClipNorm = r.vector.Lattice.Clip()
+	rec.ClipNorm = r.Vector().Lattice.Clip()
 	if released {
 		rec.Fleet = r.Fleet()
 	}
@@ -137,7 +137,7 @@ func (c *Coordinator) Result() monitor.Result { return c.monitor.Result() }
 func (c *Coordinator) Rounds() []monitor.RoundRecord { return c.monitor.Rounds() }
 
 // Values is the number of values that a round of the given rank trains.
-func (c *Coordinator) Values(rank int) int { return c.t.layout.Size(rank) }
+func (c *Coordinator) Values(rank int) int { return c.t.Layout.Size(rank) }
 
 // Follow starts following the job for a dashboard; nil if too many do so already.
 func (c *Coordinator) Follow() *monitor.Follower { return c.monitor.Follow() }
@@ -149,7 +149,7 @@ func (c *Coordinator) Meter() *monitor.Meter { return c.traffic }
 func (c *Coordinator) Metrics() []prometheus.Collector {
 	var budget *accounting.Budget
 	if c.private() {
-		budget = &c.t.budget
+		budget = &c.t.Budget
 	}
 	return c.monitor.Collectors(budget)
 }

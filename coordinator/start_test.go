@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -27,8 +28,8 @@ func TestStartIsAnnouncedAndBound(t *testing.T) {
 		}
 		return a
 	}
-	open := func(start *model.Adapter) (*Core, [32]byte) {
-		c, err := NewCore(job, base, nil)
+	open := func(start *model.Adapter) (*core.Core, [32]byte) {
+		c, err := core.New(job, base, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,11 +38,11 @@ func TestStartIsAnnouncedAndBound(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		digest, err := c.t.digest(true)
+		sum, err := digest(c.Terms(), true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c, digest
+		return c, sum
 	}
 	fresh, none := open(nil)
 	if msg, _, err := fresh.Slice(3); err != nil || msg != nil {
@@ -49,7 +50,7 @@ func TestStartIsAnnouncedAndBound(t *testing.T) {
 	}
 	c, one := open(made(1))
 	msg, values, err := c.Slice(3)
-	if err != nil || msg == nil || slices.Equal(values, fresh.adapter.Slice(3)) {
+	if err != nil || msg == nil || slices.Equal(values, fresh.Adapter().Slice(3)) {
 		t.Errorf("a start is announced with %d bytes, %v", len(msg), err)
 	}
 	if _, again := open(made(1)); again != one {

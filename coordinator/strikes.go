@@ -69,7 +69,7 @@ func excluded(reason string) *wire.Error {
 // or pardoned devices, and who has not been seen for long is in none.
 func (c *Coordinator) musterFleet() error {
 	c.mustered = time.Now()
-	out, err := c.store.NotDrawn(time.Now().Add(-c.t.job.Enrolment.Absent))
+	out, err := c.store.NotDrawn(time.Now().Add(-c.t.Job.Enrolment.Absent))
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (c *Coordinator) musterFleet() error {
 // If coins choose, the quorum is made for the population; with fewer active the
 // same must hold of them.
 func (c *Coordinator) needed() (enough bool, reason string) {
-	population, quorum := c.t.job.Cohort.Population, c.t.quorum.Ready
+	population, quorum := c.t.Job.Cohort.Population, c.t.Quorum.Ready
 	if c.pausedBy != "" {
 		return false, "paused by " + c.pausedBy
 	}
@@ -131,10 +131,10 @@ func (c *Coordinator) needed() (enough bool, reason string) {
 		return false, fmt.Sprintf("a round needs %d of %d enrolled devices ready", quorum, population)
 	}
 	ready := c.fleet.Ready()
-	if c.t.job.Sampled() || c.t.job.Fixed() {
+	if c.t.Job.Sampled() || c.t.Job.Fixed() {
 		ready = c.fleet.Available(time.Now())
 	}
-	if _, enough = c.t.quorum.Allows(c.t.job, c.fleet.Active(), ready); ready >= quorum && !enough {
+	if _, enough = c.t.Quorum.Allows(c.t.Job, c.fleet.Active(), ready); ready >= quorum && !enough {
 		return false, fmt.Sprintf("of %d active devices %d are ready: so few that one device's coin would show, or as many as "+
 			"make shards of an awkward size; more of %d enrolled ones must come", c.fleet.Active(), ready, c.fleet.Enrolled())
 	}
@@ -166,7 +166,7 @@ func blames(err error) bool {
 func (c *Coordinator) blamed(r *running, faults []secagg.Fault) {
 	for _, f := range faults {
 		if d := c.fleet.Of(f.Device); d != nil {
-			c.strike(d, r.id, f.Reason, f.Proven)
+			c.strike(d, r.ID(), f.Reason, f.Proven)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func (c *Coordinator) silence(r *running, released bool) {
 	slices.SortFunc(r.silent, func(a, b *fleet.Device) int { return int(a.N - b.N) })
 	for _, d := range r.silent {
 		if d.Overdue >= maxStrikes || d.Missed >= 2*maxStrikes {
-			c.strike(d, r.id, fmt.Sprintf("silent in %d rounds in a row", d.Missed), true)
+			c.strike(d, r.ID(), fmt.Sprintf("silent in %d rounds in a row", d.Missed), true)
 		}
 	}
 }

@@ -433,3 +433,45 @@ func TestHostileDribblers(t *testing.T) {
 		t.Errorf("Run ended with %v", err)
 	}
 }
+
+// Who is excluded leaves the population once: at the third strike, or at once where
+// it is proven.
+func TestExclusionCounts(t *testing.T) {
+	c, err := New(Config{Job: tinyJob(4), Dir: t.TempDir(), Base: tinyBase(t), Hosts: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for i := range 3 {
+		id := [32]byte{byte(i + 1)}
+		if _, err := c.store.Enrol(id, 0); err != nil {
+			t.Fatal(err)
+		}
+		c.addDevice(id)
+	}
+	devices := c.fleet.All()
+	slow, proven := devices[0], devices[1]
+	for n := 1; n <= maxStrikes; n++ {
+		if slow.Out || slow.Excluded || c.fleet.Active() != 3 {
+			t.Errorf("excluded after %d strikes, %d active", n-1, c.fleet.Active())
+		}
+		c.strike(slow, uint64(n), "slow", false)
+	}
+	if !slow.Out || !slow.Excluded || c.fleet.Active() != 2 {
+		t.Errorf("after %d strikes: %+v, %d active", maxStrikes, slow.Standing, c.fleet.Active())
+	}
+	c.strike(slow, 9, "slow", true)
+	if c.fleet.Active() != 2 {
+		t.Errorf("it left twice: %d active", c.fleet.Active())
+	}
+	if c.strike(proven, 1, "garbage", true); !proven.Out || !proven.Excluded || c.fleet.Active() != 1 {
+		t.Errorf("proven: %+v, %d active", proven.Standing, c.fleet.Active())
+	}
+	if devices[2].Out || c.broken != nil {
+		t.Errorf("%+v, %v", devices[2], c.broken)
+	}
+}

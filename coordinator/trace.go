@@ -15,9 +15,9 @@ import (
 // part of the fleet, which tells as much.
 func (c *Coordinator) shardLimit() int {
 	if c.trace.Tracing() {
-		return c.t.job.Shard.Floor
+		return c.t.Job.Shard.Floor
 	}
-	return c.t.job.Shard.Size
+	return c.t.Job.Shard.Size
 }
 
 // keepTrace keeps the trace over restarts.
@@ -67,11 +67,11 @@ func (c *Coordinator) traceAlarms(r *running, alarmed []int) error {
 		}
 	}
 	if len(without.Dealt) > 0 {
-		without.Company = c.company(r, c.t.job.Shard.Floor)
+		without.Company = c.company(r, c.t.Job.Shard.Floor)
 		shards = append(shards, without)
 	}
 	for _, d := range c.trace.Take(shards, c.declaredHostile(), c.fleet.Active()) {
-		c.strike(d, r.id, "it was in one shard after another whose sum was out of range, and the declared share of hostile devices "+
+		c.strike(d, r.ID(), "it was in one shard after another whose sum was out of range, and the declared share of hostile devices "+
 			"(shard.corrupt) does not explain that without it", true)
 	}
 	if len(alarmed) > 0 {
@@ -82,16 +82,16 @@ func (c *Coordinator) traceAlarms(r *running, alarmed []int) error {
 
 // declaredHostile is how many devices may be hostile by what the job declares; an alarm
 // shows that there is one.
-func (c *Coordinator) declaredHostile() int { return max(1, c.t.job.Hostile(c.fleet.Active())) }
+func (c *Coordinator) declaredHostile() int { return max(1, c.t.Job.Hostile(c.fleet.Active())) }
 
 // company bounds the probability that a shard of that size, into which the deal put an honest
 // device, holds a hostile one. Rosters may name identities, and the network shows who takes
 // part: hostile devices can choose to strike in that device's company only.
 func (c *Coordinator) company(r *running, size int) float64 {
 	hostile := c.declaredHostile()
-	if c.t.job.Grouped() {
+	if c.t.Job.Grouped() {
 		// Each is drawn by its own coin, and deals itself into a group.
-		return 1 - math.Pow(1-c.t.job.Cohort.SamplingRate/float64(r.groups), float64(hostile))
+		return 1 - math.Pow(1-c.t.Job.Cohort.SamplingRate/float64(r.groups), float64(hostile))
 	}
 	// All of them may be among those that are cut, at random, into shards.
 	n, none := r.keying.Len(), 1.0
@@ -109,5 +109,5 @@ func (c *Coordinator) logForemost(r *running) {
 		said = append(said, fmt.Sprintf("%s in %d", short(f.Device.ID), f.Alarms))
 	}
 	c.log.Warn("devices in most of the alarms: hostile ones that know their shard can bring an honest one here, so this alone convicts nobody",
-		"round", r.id, "alarms", alarms, "devices", strings.Join(said, ", "))
+		"round", r.ID(), "alarms", alarms, "devices", strings.Join(said, ", "))
 }

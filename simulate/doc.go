@@ -5,7 +5,7 @@
 // measures every rank. The clients are a [Population]: [Each] has sets in memory, [Partition]
 // divides one set, [Invoices] generates documents.
 //
-// It is the service without its sockets. coordinator.Core draws and releases rounds, every member
+// It is the service without its sockets. core.Core draws and releases rounds, every member
 // of a cohort goes through edge.Contribute, and the two are joined by a sum of integers, in which
 // the masks of a real round would cancel out. With the same seed a simulation and a reproducible
 // run over sockets arrive at the same adapter, bit for bit, whatever the number of workers.

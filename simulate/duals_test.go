@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -118,7 +118,7 @@ func TestDualsAreAlgorithmTwo(t *testing.T) {
 // first is the adapter that a run begins with: what it has after no round.
 func first(t *testing.T, cfg simulate.Config) *model.Adapter {
 	t.Helper()
-	core, err := coordinator.NewCore(cfg.Job, cfg.Base, cfg.Seed)
+	core, err := core.New(cfg.Job, cfg.Base, cfg.Seed)
 	ok(t, err)
 	return core.Adapter()
 }

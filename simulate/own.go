@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/edge"
 )
@@ -17,7 +17,7 @@ const mostOwn = 1 << 27
 
 // draw begins the next round. One of which too few clients arrive for the noise that is
 // counted on is charged, and releases nothing, as in the service; the next is drawn.
-func (r *Run) draw() (*coordinator.Draw, error) {
+func (r *Run) draw() (*core.Draw, error) {
 	for range r.job.Cohort.MaxAbandoned {
 		d, err := r.core.Draw(r.coins)
 		if err != nil || len(d.Cohort()) < r.job.Cohort.Floor || r.core.Enough(r.devices(d)) {
@@ -33,7 +33,7 @@ func (r *Run) draw() (*coordinator.Draw, error) {
 
 // devices is how many of the drawn clients' updates arrive. One without an example sends
 // zeros, and its noise.
-func (r *Run) devices(d *coordinator.Draw) int {
+func (r *Run) devices(d *core.Draw) int {
 	n := len(d.Cohort())
 	if r.cfg.Dropout > 0 {
 		for _, member := range d.Cohort() {
@@ -46,7 +46,7 @@ func (r *Run) devices(d *coordinator.Draw) int {
 }
 
 // addOwn adds what the clients add themselves.
-func (r *Run) addOwn(d *coordinator.Draw, sum []int64) error {
+func (r *Run) addOwn(d *core.Draw, sum []int64) error {
 	n := r.devices(d)
 	if r.roll == nil || n*len(sum) > mostOwn {
 		all, err := d.Own().Times(uint64(n))

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/edge"
@@ -46,13 +46,13 @@ type RankAccuracy = metric.RankAccuracy
 
 // start is a drawn round as its clients are given it.
 type start struct {
-	draw  *coordinator.Draw
+	draw  *core.Draw
 	work  *Assignment
 	bytes int // of the message that says where they start from
 }
 
 // prepare makes what a drawn round's clients are given.
-func (r *Run) prepare(d *coordinator.Draw) (start, error) {
+func (r *Run) prepare(d *core.Draw) (start, error) {
 	message, values, err := r.core.Slice(d.Rank())
 	if err != nil {
 		return start{}, err

@@ -11,11 +11,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/evaluate/metric"
 	"github.com/starling-fl/starling/wasm/program"
@@ -23,7 +24,7 @@ import (
 
 // Config says what is simulated.
 type Config struct {
-	Job        coordinator.Job // cohort.population is Population.Len()
+	Job        job.Job // cohort.population is Population.Len()
 	Base       *model.Base
 	Start      *model.Adapter // what the first round begins with (job.Adapter.Start names it); nil: a fresh adapter
 	Population Population
@@ -41,9 +42,9 @@ type Config struct {
 	// runs with the same seed and settings are equal bit for bit.
 	Seed []byte
 
-	Workers int                 // clients that train side by side; at least 1
-	Trainer edge.Trainer        // nil: compiled programs, one a worker, which Close ends; the caller closes its own
-	Compile coordinator.Compile // nil: program.Step; what the trainer takes for a program
+	Workers int             // clients that train side by side; at least 1
+	Trainer edge.Trainer    // nil: compiled programs, one a worker, which Close ends; the caller closes its own
+	Compile program.Compile // nil: program.Step; what the trainer takes for a program
 	// Engine names what the trainer computes with: an interrupted run goes on with the
 	// same only, since the bits of two differ.
 	Engine string
@@ -55,7 +56,7 @@ type Config struct {
 	// it stands alone.
 	Search *accounting.Search
 
-	Evaluator coordinator.Evaluator // on public validation data; nil: nothing is measured
+	Evaluator metric.Evaluator // on public validation data; nil: nothing is measured
 	// Every is the number of rounds between two measurements at Ranks; 0 measures
 	// only the end, where every rank is measured once.
 	Every int
@@ -97,8 +98,8 @@ type Result struct {
 // Run is a simulation. It belongs to one goroutine.
 type Run struct {
 	cfg      Config
-	core     *coordinator.Core
-	job      coordinator.Job
+	core     *core.Core
+	job      job.Job
 	task     task.Task
 	programs map[int][]byte // by rank
 	roll     []int          // clients in the order of the coins; nil: their own
@@ -150,7 +151,7 @@ func New(cfg Config) (_ *Run, err error) {
 	if n := cfg.Job.Shard.Trim; n != 0 {
 		return nil, fmt.Errorf("%w: shard.trim is %d: a simulation adds up its clients without shards", ErrConfig, n)
 	}
-	if r.core, err = coordinator.NewCore(cfg.Job, cfg.Base, cfg.Seed); err != nil {
+	if r.core, err = core.New(cfg.Job, cfg.Base, cfg.Seed); err != nil {
 		return nil, err
 	}
 	if cfg.Start != nil {
@@ -200,7 +201,7 @@ const generous = 1000
 
 // unclipped gives a job a norm that no update reaches, and the finest uplink there is: the
 // same integers, the same sums, and no clipping. release refuses an update beyond it.
-func unclipped(j coordinator.Job) coordinator.Job {
+func unclipped(j job.Job) job.Job {
 	j.Privacy.ClipNorm *= generous
 	j.Wire.Uplink = "fixed32"
 	return j
@@ -254,7 +255,7 @@ func (r *Run) State() string { return r.cfg.State }
 
 // Job is the job as it is run: with its defaults, and of a run without clipping with the norm
 // and the uplink that stand for none.
-func (r *Run) Job() coordinator.Job { return r.job }
+func (r *Run) Job() job.Job { return r.job }
 
 // Rounds makes the rounds that are left, then measures every rank.
 func (r *Run) Rounds(ctx context.Context) (Result, error) {

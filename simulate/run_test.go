@@ -104,43 +104,43 @@ func digest(t testing.TB, a *model.Adapter) [32]byte {
 // adapter, bit for bit. Coins decide who takes part, so the order of the roll
 // counts, and an adaptive clip norm and providers go the same way.
 func TestEqualToAFleetOverSockets(t *testing.T) {
-	for name, change := range map[string]func(*coordinator.Job){
-		"all": func(*coordinator.Job) {},
-		"weighted, averaged": func(j *coordinator.Job) {
+	for name, change := range map[string]func(*job.Job){
+		"all": func(*job.Job) {},
+		"weighted, averaged": func(j *job.Job) {
 			j.Training.WeightCap, j.Training.MeanWeight = 3, 0.75
 			j.Server.Average = 3
 		},
-		"adaptive, fused": func(j *coordinator.Job) {
+		"adaptive, fused": func(j *job.Job) {
 			j.Clipping.Adaptive = true
 			if wasm.Fuses() {
 				j.Training.Arithmetic = job.Fused
 			}
 		},
-		"sampled": func(j *coordinator.Job) {
+		"sampled": func(j *job.Job) {
 			j.Cohort.SamplingRate = 0.9
 			j.Privacy.Delta = 1e-7
 			j.Shard.Size = 64 // a group that is full leaves nobody out
 		},
-		"devices, sampled, dual": func(j *coordinator.Job) {
+		"devices, sampled, dual": func(j *job.Job) {
 			own(j, "devices", 0.5)
 			j.Training.Dual, j.Server.Optimizer = true, job.FedAvg
 			j.Cohort.SamplingRate, j.Privacy.Delta, j.Shard.Size = 0.9, 1e-7, 64
 		},
-		"fixed, by rank": func(j *coordinator.Job) {
+		"fixed, by rank": func(j *job.Job) {
 			j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 0, 0
 			j.Cohort.Sampling, j.Cohort.Size = "fixed", 11
 			j.Adapter.Scale, j.Adapter.RankDistribution, j.Privacy.ClipByRank = "constant", "geometric", true
 		},
-		"silo, dual": func(j *coordinator.Job) {
+		"silo, dual": func(j *job.Job) {
 			own(j, "silo", 3)
 			j.Training.Dual, j.Server.Optimizer = true, job.FedAvg
 		},
-		"falling, dual, started": func(j *coordinator.Job) {
+		"falling, dual, started": func(j *job.Job) {
 			j.Training.EndFactor, j.Training.Dual, j.Server.Optimizer = 0.1, true, job.FedAvg
 			j.Adapter.Start = "elsewhere"
 		},
 		"held out": heldOut,
-		"held out, devices": func(j *coordinator.Job) {
+		"held out, devices": func(j *job.Job) {
 			own(j, "devices", 0.5)
 			j.Clipping.Adaptive = true
 			heldOut(j)

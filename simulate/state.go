@@ -16,7 +16,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/leaf/durable"
 	"github.com/starling-fl/starling/model"
@@ -29,7 +29,7 @@ var ErrState = errors.New("simulate: state file")
 type state struct {
 	Version  int      `cbor:"1,keyasint"` // of this format
 	Settings [32]byte `cbor:"2,keyasint"`
-	Core     coordinator.Snapshot
+	Core     core.Snapshot
 	Rounds   []byte         // JSON, as Result has them
 	Events   [][]byte       // canonical
 	Duals    map[int][]byte `cbor:",omitempty"`

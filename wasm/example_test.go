@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model/base"
 	"github.com/starling-fl/starling/wasm"
@@ -21,7 +21,7 @@ func Example() {
 	check(err)
 	j := job.Default()
 	j.Name, j.Labels = "mail", []string{"hotel", "travel"}
-	core, err := coordinator.NewCore(j, b, nil)
+	core, err := core.New(j, b, nil)
 	check(err)
 	program, err := program.Step(core.ProgramSpec(4, "wazero"))
 	check(err)

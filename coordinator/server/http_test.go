@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/internal/testkit/watchdog"
@@ -254,7 +255,7 @@ func TestAboutFull(t *testing.T) {
 func TestAbout(t *testing.T) {
 	j, base := tinyJob(3), tinyBase(t)
 	c, s := serve(t, j, Config{})
-	core, err := coordinator.NewCore(j, base, nil)
+	core, err := core.New(j, base, nil)
 	ok(t, err)
 	about := func() (a coordinator.About) {
 		t.Helper()

@@ -11,7 +11,7 @@
 // ledger's epsilon is what a sound job shows, and also a flawed job whose flaw these canaries do
 // not reach.
 //
-// The job itself runs: coordinator.Core draws and releases, round.Machine decides who is waited for
+// The job itself runs: core.Core draws and releases, round.Machine decides who is waited for
 // and what is released, secagg's cut and thresholds are the real ones, and every canary's vector
 // goes through the lattice of a device. Masks cancel out of a sum, and are left out. Each canary's
 // update has the whole clip norm along a coordinate of its own, which the round's rotation spreads

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/coordinator/round"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/job"
@@ -30,7 +30,7 @@ const (
 
 // Config says what is audited.
 type Config struct {
-	Job  coordinator.Job
+	Job  job.Job
 	Base *model.Base
 	// Canaries are the members of the population that are in or out by a secret coin.
 	// 0 is DefaultCanaries, or all of the population. In a round that trains fewer values
@@ -193,7 +193,7 @@ func (c *Config) repeats(p Pass) int {
 // does the guarantee cover whether a device is there at all. Elsewhere "absent" is to be
 // there and send zeros (docs/PRIVACY.md, section 5).
 func (c *Config) hasPresence() (bool, error) {
-	core, err := coordinator.NewCore(c.Job, c.Base, c.Seed)
+	core, err := core.New(c.Job, c.Base, c.Seed)
 	if err != nil {
 		return false, err
 	}
@@ -206,7 +206,7 @@ func (c *Config) hasPresence() (bool, error) {
 type run struct {
 	cfg      Config
 	pass     Pass
-	core     *coordinator.Core
+	core     *core.Core
 	in       []bool
 	quorum   job.Quorum
 	events   []dp.Event
@@ -220,7 +220,7 @@ type run struct {
 }
 
 func newRun(cfg Config, pass Pass) (*run, error) {
-	core, err := coordinator.NewCore(cfg.Job, cfg.Base, cfg.Seed)
+	core, err := core.New(cfg.Job, cfg.Base, cfg.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -367,7 +367,7 @@ func (r *run) round(ctx context.Context, a Attendance) (made bool, err error) {
 }
 
 // release makes the sum, has it released, and notes what that shows.
-func (r *run) release(ctx context.Context, d *coordinator.Draw, o outcome, online []bool, a Attendance) error {
+func (r *run) release(ctx context.Context, d *core.Draw, o outcome, online []bool, a Attendance) error {
 	sum := make([]int64, d.Size())
 	if !o.noiseOnly {
 		shards := make([][]int64, len(o.parts))
@@ -409,7 +409,7 @@ func (r *run) release(ctx context.Context, d *coordinator.Draw, o outcome, onlin
 }
 
 // shard is the exact sum of one shard: of the canaries in it, and of zeros.
-func (r *run) shard(d *coordinator.Draw, members []int, talk []int8) ([]int64, error) {
+func (r *run) shard(d *core.Draw, members []int, talk []int8) ([]int64, error) {
 	if members == nil {
 		return nil, nil
 	}
@@ -456,7 +456,7 @@ func (r *run) shard(d *coordinator.Draw, members []int, talk []int8) ([]int64, e
 
 // slot is the coordinate of a canary in a round, its own. If there are fewer
 // values than canaries those with larger slots contribute nothing: others each round.
-func (r *run) slot(canary int, d *coordinator.Draw) int {
+func (r *run) slot(canary int, d *core.Draw) int {
 	n := uint64(len(r.in))
 	return int((uint64(canary) + d.ID()*uint64(d.Lattice().Dim())) % n)
 }
@@ -467,7 +467,7 @@ func (r *run) within() bool { return r.clip > r.cfg.Job.Privacy.ClipNorm }
 
 // noiseOf is the standard deviation of a canary's coordinate in the decoded sum, in
 // contributions: that of the noise, and of the rounding of those that are in.
-func (r *run) noiseOf(d *coordinator.Draw) float64 {
+func (r *run) noiseOf(d *core.Draw) float64 {
 	l := d.Lattice()
 	spacing := l.Delta() / l.Clip()
 	rounding := max(0, spacing*spacing*float64(l.B2())-1) / float64(l.D())

@@ -4,13 +4,13 @@ import (
 	"hash/fnv"
 	"math"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/coordinator/round"
 )
 
 // sawRelease adds what a released sum says of each canary: the likelihood of its
 // coordinate with and without it.
-func (r *run) sawRelease(d *coordinator.Draw, noisy []int64, online []bool, a Attendance) error {
+func (r *run) sawRelease(d *core.Draw, noisy []int64, online []bool, a Attendance) error {
 	l := d.Lattice()
 	mean, err := l.DecodeMean(noisy[:l.D()], 1)
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *run) codes(id uint64) []int8 {
 
 // sawClip notes what the next clip norm says of the count that it follows from, if
 // that count were exact. What the adversary's devices said in it is known.
-func (r *run) sawClip(d *coordinator.Draw, next float64, o outcome, online []bool) {
+func (r *run) sawClip(d *core.Draw, next float64, o outcome, online []bool) {
 	c := r.cfg.Job.Clipping
 	if !c.Adaptive || next <= c.Min || next >= c.Max {
 		return

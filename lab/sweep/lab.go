@@ -5,14 +5,16 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/evaluate/metric"
 	"github.com/starling-fl/starling/simulate"
+	"github.com/starling-fl/starling/wasm/program"
 )
 
 // Lab is what simulations are made with: the same for all of a grid. It belongs to one
@@ -23,7 +25,7 @@ type Lab struct {
 	Engine  string // of the local steps: bits differ between engines
 	// Trainer and Compile are the engine's (simulate.Config); nil: the compiled program.
 	Trainer edge.Trainer
-	Compile coordinator.Compile
+	Compile program.Compile
 	Version string // of this program
 	// Data yields a labelled file with a part held out for validation and one for
 	// test ([Source.Divide]); of an empty path, generated invoices without the training
@@ -33,7 +35,7 @@ type Lab struct {
 	Evaluators func(base *model.Base, layout *model.Layout, sequence int, sets ...*dataset.Set) ([]Evaluator, error)
 	// Start reads the adapter that a job names as its start (adapter.start); nil: none can
 	// be named.
-	Start func(j coordinator.Job, base *model.Base) (*model.Adapter, error)
+	Start func(j job.Job, base *model.Base) (*model.Adapter, error)
 	// Collect lets cohorts contribute elsewhere; nil: Workers of this process.
 	Collect simulate.Collect
 	// Begin is called before the rounds of a run: done of them were made before it was
@@ -82,7 +84,7 @@ type Data struct {
 
 // Evaluator scores adapters on labelled data that no client holds.
 type Evaluator interface {
-	coordinator.Evaluator
+	metric.Evaluator
 	Score(ctx context.Context, a *model.Adapter, rank int) (Score, error)
 }
 
@@ -112,7 +114,7 @@ func Seed(seed uint64) []byte { return binary.LittleEndian.AppendUint64(make([]b
 type Setup struct {
 	Data       *Data
 	Config     simulate.Config
-	Job        coordinator.Job
+	Job        job.Job
 	Division   *Division // nil: every client's examples are generated
 	Validation Evaluator
 	Test       Evaluator
@@ -183,7 +185,7 @@ func (l *Lab) Check(s Settings) error {
 	if err != nil {
 		return err
 	}
-	core, err := coordinator.NewCore(j, base, s.secret())
+	core, err := core.New(j, base, s.secret())
 	if err != nil {
 		return err
 	}
@@ -218,7 +220,7 @@ func (l *Lab) fresh(s Settings) (*model.Adapter, error) {
 }
 
 // start is the adapter that the job's first round begins with; nil: a fresh one.
-func (l *Lab) start(j coordinator.Job, base *model.Base) (*model.Adapter, error) {
+func (l *Lab) start(j job.Job, base *model.Base) (*model.Adapter, error) {
 	if j.Adapter.Start == "" {
 		return nil, nil
 	}

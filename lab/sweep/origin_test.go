@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/internal/testkit/watchdog"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -154,7 +154,7 @@ func TestOlderNamesFoundAtOnce(t *testing.T) {
 // The adapter that a run starts from counts by its values too.
 func TestStartsGoByContents(t *testing.T) {
 	l := lab(t)
-	l.Start = func(j coordinator.Job, base *model.Base) (*model.Adapter, error) {
+	l.Start = func(j job.Job, base *model.Base) (*model.Adapter, error) {
 		layout, err := model.NewLayout(base.Config, j.Method(), len(j.Labels))
 		if err != nil {
 			return nil, err

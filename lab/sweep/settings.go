@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/internal/leaf/nearest"
 	"github.com/starling-fl/starling/internal/leaf/strict"
 	"github.com/starling-fl/starling/job"
@@ -260,9 +259,9 @@ func (s Settings) NamesTask() bool {
 
 // JobOf is the job over the data's labels: the settings' keys, and what the
 // population asks for.
-func (s Settings) JobOf(name string, labels []string) (coordinator.Job, error) {
+func (s Settings) JobOf(name string, labels []string) (job.Job, error) {
 	if err := s.Check(); err != nil {
-		return coordinator.Job{}, err
+		return job.Job{}, err
 	}
 	s = s.WithTrueCohort()
 	j, err := s.jobOf(name, labels)
@@ -275,14 +274,14 @@ func (s Settings) JobOf(name string, labels []string) (coordinator.Job, error) {
 // enough is a cohort that is not refused for its size.
 const enough = 64
 
-func (s Settings) jobOf(name string, labels []string) (coordinator.Job, error) {
+func (s Settings) jobOf(name string, labels []string) (job.Job, error) {
 	keys := clone(s.Job)
 	for _, own := range []string{"cohort.population", "cohort.sampling_rate", "cohort.size", "privacy.simulated_population", "privacy.simulated_cohort", "base"} {
 		if _, ok := lookup(keys, own); ok {
 			if err := possible(keys); err != nil {
-				return coordinator.Job{}, err
+				return job.Job{}, err
 			}
-			return coordinator.Job{}, badSetting("%s follows from population, sampling_rate and cohort, or from --base: it cannot be set in the job", own)
+			return job.Job{}, badSetting("%s follows from population, sampling_rate and cohort, or from --base: it cannot be set in the job", own)
 		}
 	}
 	if kind, _ := keys["task"].(string); kind == model.TaskPretrain.String() {
@@ -298,7 +297,7 @@ func (s Settings) jobOf(name string, labels []string) (coordinator.Job, error) {
 	}
 	none := s.Unprotected()
 	if s.Unclipped && !none {
-		return coordinator.Job{}, badSetting("unclipped is set and privacy.none is not: noise is measured by the clip norm; set both, or neither")
+		return job.Job{}, badSetting("unclipped is set and privacy.none is not: noise is measured by the clip norm; set both, or neither")
 	}
 	rate := s.SamplingRate
 	switch {
@@ -332,7 +331,7 @@ func (s Settings) jobOf(name string, labels []string) (coordinator.Job, error) {
 	}
 	b, err := strict.Encode(keys)
 	if err != nil {
-		return coordinator.Job{}, fmt.Errorf("%w: %w", ErrSettings, err)
+		return job.Job{}, fmt.Errorf("%w: %w", ErrSettings, err)
 	}
 	j, err := job.Parse(strings.NewReader(string(b)))
 	if err != nil {

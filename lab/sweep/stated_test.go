@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/internal/leaf/strict"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
@@ -58,7 +58,7 @@ func TestPresetsFitTheirBases(t *testing.T) {
 			for _, of := range sized {
 				j, err := of.JobOf("x", someLabels(of))
 				ok(t, err)
-				err = coordinator.CheckSize(j, c)
+				err = core.CheckSize(j, c)
 				i := slices.IndexFunc(s.Refused, func(r Refusal) bool { return has(r, at.On) })
 				if i < 0 {
 					if err != nil {

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/internal/testkit/tiny"
+	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/evaluate/metric"
 	"github.com/starling-fl/starling/simulate"
@@ -294,7 +294,7 @@ func TestGridIsMadeOnce(t *testing.T) {
 // of its checkpoint; what both share is made once; no privacy is counted over both.
 func TestRunsBeforeRuns(t *testing.T) {
 	l, dir := lab(t), t.TempDir()
-	l.Start = func(j coordinator.Job, _ *model.Base) (*model.Adapter, error) {
+	l.Start = func(j job.Job, _ *model.Base) (*model.Adapter, error) {
 		ck, err := model.ReadCheckpoint(j.Adapter.Start)
 		if err != nil {
 			return nil, err

@@ -1,4 +1,4 @@
 // Package evaluate scores adapters on labelled examples ([Labelled]) and on questions with known
-// answers ([Questions]): accuracy, F1, perplexity, ANLS. Both implement coordinator.Evaluator. They
+// answers ([Questions]): accuracy, F1, perplexity, ANLS. Both implement metric.Evaluator. They
 // are for data that is public or held out: no device's data ever reaches one.
 package evaluate

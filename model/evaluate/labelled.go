@@ -114,7 +114,7 @@ func (e *Labelled) Transcribes() bool { _, is := e.task.(task.Transcriber); retu
 // drawn are n of so many places at random, always the same.
 func drawn(of, n int) []int { return rand.New(rand.NewPCG(1, 1)).Perm(of)[:n] }
 
-// Evaluate returns the accuracy and the loss at each rank. It implements coordinator.Evaluator.
+// Evaluate returns the accuracy and the loss at each rank. It implements metric.Evaluator.
 func (e *Labelled) Evaluate(ctx context.Context, a *model.Adapter, ranks []int) ([]metric.Score, error) {
 	out := make([]metric.Score, len(ranks))
 	for i, b := range ranks {

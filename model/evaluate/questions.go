@@ -113,7 +113,7 @@ func (a *Questions) Sample(n int) *Questions {
 	return s
 }
 
-// Evaluate returns the exact match at each rank, and no loss. It implements coordinator.Evaluator.
+// Evaluate returns the exact match at each rank, and no loss. It implements metric.Evaluator.
 func (a *Questions) Evaluate(ctx context.Context, adapter *model.Adapter, ranks []int) ([]metric.Score, error) {
 	out := make([]metric.Score, len(ranks))
 	for i, b := range ranks {

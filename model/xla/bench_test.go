@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/leaf/cputime"
 	"github.com/starling-fl/starling/internal/testkit/tiny"
@@ -55,7 +54,7 @@ func BenchmarkMiniLM(b *testing.B) {
 		name       string
 		arithmetic string
 		trainer    trainer.Trainer
-		compile    coordinator.Compile
+		compile    program.Compile
 	}{
 		{"program", "", alone, program.Step},
 		{"exact", "", edge.NewProgramTrainer(1), program.Step},

@@ -38,6 +38,9 @@ type Spec struct {
 	Compact map[string]bool
 }
 
+// Compile compiles the training step of a Spec for one rank and one host ("wazero" or "v8"), as Step does.
+type Compile func(spec Spec) ([]byte, error)
+
 // Step makes model/nn's training step into a WebAssembly program by wasm/compiler.
 func Step(spec Spec) ([]byte, error) { return step(context.Background(), spec) }
 

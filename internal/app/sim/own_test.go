@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/quant"
 )
 
@@ -34,7 +35,7 @@ func TestOwnNoiseUnderDropouts(t *testing.T) {
 			for i := range gone {
 				cfg.Faults[i] = Fault{Version: 1, Turn: turn, Kind: Vanish}
 			}
-			core, err := coordinator.NewCore(*j, cfg.Coordinator.Base, cfg.Seed)
+			core, err := core.New(*j, cfg.Coordinator.Base, cfg.Seed)
 			ok(t, err)
 			before, own := core.Adapter().Slice(2), core.Own()
 			r, err := play(t, cfg)

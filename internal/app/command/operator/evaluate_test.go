@@ -16,6 +16,7 @@ import (
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/base"
 	"github.com/starling-fl/starling/model/evaluate"
+	"github.com/starling-fl/starling/model/evaluate/metric"
 )
 
 // The test split never measures a coordinator's rounds, of which the rank is
@@ -71,7 +72,7 @@ func TestTheTestSplitChoosesNothing(t *testing.T) {
 		}
 		var cfg coordinator.Config
 		s.Choose(&cfg)
-		for what, e := range map[string]coordinator.Evaluator{"the evaluator": cfg.Evaluator, "the live evaluator": cfg.Live} {
+		for what, e := range map[string]metric.Evaluator{"the evaluator": cfg.Evaluator, "the live evaluator": cfg.Live} {
 			given, ok := e.(*evaluate.Labelled)
 			if !ok || len(given.Right) < evaluation.LiveExamples {
 				t.Fatalf("%s: %s is %T", name, what, e)
@@ -135,7 +136,7 @@ func TestTheTestQuestionsChooseNothing(t *testing.T) {
 	}
 	var cfg coordinator.Config
 	evaluation.Questions{Validation: split("validation"), Test: split("test")}.Choose(&cfg)
-	for what, e := range map[string]coordinator.Evaluator{"the evaluator": cfg.Evaluator, "the live evaluator": cfg.Live} {
+	for what, e := range map[string]metric.Evaluator{"the evaluator": cfg.Evaluator, "the live evaluator": cfg.Live} {
 		given, ok := e.(*evaluate.Questions)
 		if !ok || len(given.Truths) < evaluation.LiveQuestions {
 			t.Fatalf("%s is %T", what, e)

@@ -1,4 +1,7 @@
-package coordinator
+// Package core is the arithmetic of a job's rounds: it draws a round, adds the sums of its shards up, adds the noise,
+// releases, and takes the server optimizer's step. It has no I/O, no clock and no store. Package coordinator runs it as
+// a service, simulate and dp/audit in one process.
+package core
 
 import (
 	"crypto/sha256"
@@ -22,8 +25,8 @@ import (
 // service draws and releases through it, and so does a simulation: with the same seed and the same
 // sums both arrive at the same adapter.
 type Core struct {
-	t    *terms
-	rnd  randomness
+	t    *Terms
+	rnd  Randomness
 	seed uint64         // of the initial adapter
 	from *model.Adapter // what it takes over; nil: nothing
 
@@ -38,20 +41,20 @@ type Core struct {
 
 // NewCore validates the job against its base and returns its state before the first round. seed
 // makes every draw repeatable, and the run not private; nil uses crypto/rand.
-func NewCore(job Job, base *model.Base, seed []byte) (*Core, error) {
+func New(j job.Job, base *model.Base, seed []byte) (*Core, error) {
 	if seed != nil && len(seed) < 16 {
-		return nil, fmt.Errorf("coordinator: seed has %d bytes, must have at least 16", len(seed))
+		return nil, fmt.Errorf("core: seed has %d bytes, must have at least 16", len(seed))
 	}
-	t, err := newTerms(job, base)
+	t, err := NewTerms(j, base)
 	if err != nil {
 		return nil, err
 	}
-	c := &Core{t: t, rnd: randomness{seed}, nextRound: 1, indices: map[int][]int{}}
-	start, err := c.rnd.read("adapter", 0, 8)
+	c := &Core{t: t, rnd: Randomness{seed}, nextRound: 1, indices: map[int][]int{}}
+	start, err := c.rnd.Read("adapter", 0, 8)
 	if err != nil {
 		return nil, err
 	}
-	return c, c.begin(binary.LittleEndian.Uint64(start))
+	return c, c.Begin(binary.LittleEndian.Uint64(start))
 }
 
 // StartFrom begins the job with an adapter that was made elsewhere over the same base, instead of
@@ -59,26 +62,26 @@ func NewCore(job Job, base *model.Base, seed []byte) (*Core, error) {
 func (c *Core) StartFrom(a *model.Adapter) error {
 	data, err := model.EncodeAdapter(a)
 	if err != nil {
-		return fmt.Errorf("coordinator: adapter.start: %w", err)
+		return fmt.Errorf("core: adapter.start: %w", err)
 	}
 	sum := sha256.Sum256(append(data, a.Layout().Method.Spelled("%v")...))
-	c.from, c.t.start = a, sum[:]
-	return c.begin(c.seed)
+	c.from, c.t.Start = a, sum[:]
+	return c.Begin(c.seed)
 }
 
-// begin sets what stands before the first round.
-func (c *Core) begin(seed uint64) error {
+// Begin returns to the state before the first round, with the adapter of another seed.
+func (c *Core) Begin(seed uint64) error {
 	var err error
-	c.seed, c.clip = seed, c.t.job.Privacy.ClipNorm
-	c.adapter = model.NewAdapter(c.t.layout, seed)
+	c.seed, c.clip = seed, c.t.Job.Privacy.ClipNorm
+	c.adapter = model.NewAdapter(c.t.Layout, seed)
 	if c.from != nil {
-		if c.adapter, err = model.StartFrom(c.t.layout, c.from, seed); err != nil {
-			return refuseJob("adapter.start: %w", err)
+		if c.adapter, err = model.StartFrom(c.t.Layout, c.from, seed); err != nil {
+			return RefuseJob("adapter.start: %w", err)
 		}
 	}
-	n := c.t.layout.Size(c.t.method.RMax)
-	c.average = optimizer.NewAverage(c.t.job.Server, c.t.job.Rounds, n)
-	c.optimizer, err = optimizer.New(c.t.job.Server, n)
+	n := c.t.Layout.Size(c.t.Method.RMax)
+	c.average = optimizer.NewAverage(c.t.Job.Server, c.t.Job.Rounds, n)
+	c.optimizer, err = optimizer.New(c.t.Job.Server, n)
 	return err
 }
 
@@ -87,7 +90,7 @@ func (c *Core) optimizerState() []byte { return append(c.optimizer.State(), c.av
 
 // restore takes a committed state over.
 func (c *Core) restore(version uint64, clip float64, adapter, state []byte) error {
-	a, err := model.ParseAdapter(c.t.layout, adapter)
+	a, err := model.ParseAdapter(c.t.Layout, adapter)
 	n := min(len(state), c.optimizer.Size())
 	if err == nil {
 		err = c.optimizer.Restore(state[:n])
@@ -96,27 +99,27 @@ func (c *Core) restore(version uint64, clip float64, adapter, state []byte) erro
 		err = c.average.Restore(state[n:])
 	}
 	if err != nil {
-		return fmt.Errorf("coordinator: checkpoint %d: %w", version, err)
+		return fmt.Errorf("core: checkpoint %d: %w", version, err)
 	}
 	c.version, c.clip, c.adapter = version, clip, a
 	return nil
 }
 
 // Job is the job with every default filled in.
-func (c *Core) Job() Job { return c.t.job }
+func (c *Core) Job() job.Job { return c.t.Job }
 
 // Layout is the layout of the adapter.
-func (c *Core) Layout() *model.Layout { return c.t.layout }
+func (c *Core) Layout() *model.Layout { return c.t.Layout }
 
 // Base returns the frozen model and the SHA-256 of its blob.
-func (c *Core) Base() (*model.Base, [32]byte) { return c.t.base, c.t.baseRef.SHA256 }
+func (c *Core) Base() (*model.Base, [32]byte) { return c.t.Base, c.t.BaseRef.SHA256 }
 
 // Adapter returns a copy of the adapter that is shown, measured and exported: the mean of the last
 // rounds if the job averages them, otherwise the one that the next round starts from.
 func (c *Core) Adapter() *model.Adapter {
 	a := c.adapter.Clone()
 	if mean := c.average.Mean(); mean != nil {
-		if err := a.SetSlice(c.t.method.RMax, mean); err != nil {
+		if err := a.SetSlice(c.t.Method.RMax, mean); err != nil {
 			panic(err) // the whole adapter, of its own length
 		}
 	}
@@ -126,27 +129,42 @@ func (c *Core) Adapter() *model.Adapter {
 // Version counts committed rounds.
 func (c *Core) Version() uint64 { return c.version }
 
+// NextRound is the number of the next round.
+func (c *Core) NextRound() uint64 { return c.nextRound }
+
+// ClipNorm is the clip norm of the next round, at the largest rank.
+func (c *Core) ClipNorm() float64 { return c.clip }
+
+// Seed is that of the initial adapter.
+func (c *Core) Seed() uint64 { return c.seed }
+
+// Terms are what follows from the job and the base. They do not change.
+func (c *Core) Terms() *Terms { return c.t }
+
+// Randomness is where all of the job's randomness is from.
+func (c *Core) Randomness() Randomness { return c.rnd }
+
 // Budget is what all rounds together may cost. NewCore has verified that they do not cost more.
-func (c *Core) Budget() accounting.Budget { return c.t.budget }
+func (c *Core) Budget() accounting.Budget { return c.t.Budget }
 
 // NoiseMultiplier is z of the budget's guarantee.
-func (c *Core) NoiseMultiplier() float64 { return c.t.z }
+func (c *Core) NoiseMultiplier() float64 { return c.t.NoiseMultiplier }
 
 // Ranks lists the ranks that a round may draw.
-func (c *Core) Ranks() []int { return c.t.ranks() }
+func (c *Core) Ranks() []int { return c.t.Ranks() }
 
 // Units is the expected number of contributions to a round.
-func (c *Core) Units() float64 { return c.t.units }
+func (c *Core) Units() float64 { return c.t.Units }
 
 // Denominator is what the sum of updates is divided by: Units times their mean weight.
-func (c *Core) Denominator() float64 { return c.t.units * c.t.weight() }
+func (c *Core) Denominator() float64 { return c.t.Units * c.t.weight() }
 
 // UplinkBits is the width of a masked coordinate on the wire.
-func (c *Core) UplinkBits() int { return c.t.bits }
+func (c *Core) UplinkBits() int { return c.t.Bits }
 
 // ProgramSpec describes the training step of a rank for a host.
 func (c *Core) ProgramSpec(rank int, host string) program.Spec {
-	return program.Spec{Job: c.t.job, Base: c.t.base, Rank: rank, Host: host, Compact: c.t.compact}
+	return program.Spec{Job: c.t.Job, Base: c.t.Base, Rank: rank, Host: host, Compact: c.t.Compact}
 }
 
 // Snapshot is all state of a Core that changes from round to round.
@@ -161,7 +179,7 @@ type Snapshot struct {
 func (c *Core) Snapshot() (Snapshot, error) {
 	a, err := model.EncodeAdapter(c.adapter)
 	if err != nil {
-		return Snapshot{}, fmt.Errorf("coordinator: %w", err)
+		return Snapshot{}, fmt.Errorf("core: %w", err)
 	}
 	return Snapshot{c.version, c.nextRound, c.clip, a, c.optimizerState()}, nil
 }
@@ -169,12 +187,21 @@ func (c *Core) Snapshot() (Snapshot, error) {
 // Restore continues from a Snapshot of the same job, base and seed.
 func (c *Core) Restore(s Snapshot) error {
 	if s.NextRound <= s.Version || !(s.ClipNorm > 0) {
-		return fmt.Errorf("coordinator: snapshot of version %d has next round %d and clip norm %v", s.Version, s.NextRound, s.ClipNorm)
+		return fmt.Errorf("core: snapshot of version %d has next round %d and clip norm %v", s.Version, s.NextRound, s.ClipNorm)
 	}
 	if err := c.restore(s.Version, s.ClipNorm, s.Adapter, s.Optimizer); err != nil {
 		return err
 	}
 	c.nextRound = s.NextRound
+	return nil
+}
+
+// ContinueAt gives the next round a number, at least 1: earlier ones were drawn and not released.
+func (c *Core) ContinueAt(round uint64) error {
+	if round <= c.version {
+		return fmt.Errorf("core: the next round is %d after version %d", round, c.version)
+	}
+	c.nextRound = round
 	return nil
 }
 
@@ -199,23 +226,23 @@ func (c *Core) Draw(coins dp.Draw) (*Draw, error) {
 	id := c.nextRound
 	d := &Draw{id: id, clip: c.clip, kept: 1}
 	var err error
-	if c.t.ranks()[0] > 0 {
-		if d.rank, err = c.t.job.Adapter.DrawRank(c.rnd.stream("rank", id)); err != nil {
+	if c.t.Ranks()[0] > 0 {
+		if d.rank, err = c.t.Job.Adapter.DrawRank(c.rnd.Stream("rank", id)); err != nil {
 			return nil, err
 		}
 	}
-	rotation, err := c.rnd.read("rotation", id, 32)
+	rotation, err := c.rnd.Read("rotation", id, 32)
 	if err != nil {
 		return nil, err
 	}
 	d.rotation = [32]byte(rotation)
-	if d.vector, err = c.t.vector(d.rank, c.clip, d.rotation); err != nil {
+	if d.vector, err = c.t.Vector(d.rank, c.clip, d.rotation); err != nil {
 		return nil, err
 	}
-	if d.cohort, d.cert, err = coins(c.t.job.Cohort.SamplingRate, c.rnd.stream("cohort", id)); err != nil {
+	if d.cohort, d.cert, err = coins(c.t.Job.Cohort.SamplingRate, c.rnd.Stream("cohort", id)); err != nil {
 		return nil, err
 	}
-	d.spec = c.t.release(id, d.vector.B2(), d.cert)
+	d.spec = c.t.ReleaseSpec(id, d.vector.B2(), d.cert)
 	if d.event, err = d.spec.Event(d.vector.Size()); err != nil {
 		return nil, err
 	}
@@ -231,6 +258,18 @@ func (d *Draw) Rank() int { return d.rank }
 
 // Cohort lists the members of the population that are in, ascending.
 func (d *Draw) Cohort() []int { return d.cohort }
+
+// Vector is how a contribution is encoded.
+func (d *Draw) Vector() contract.Vector { return d.vector }
+
+// Spec is what the round's noise is made from.
+func (d *Draw) Spec() dp.ReleaseSpec { return d.spec }
+
+// ClipNorm is the largest rank's clip norm.
+func (d *Draw) ClipNorm() float64 { return d.clip }
+
+// Certificate says how the cohort was drawn.
+func (d *Draw) Certificate() dp.Certificate { return d.cert }
 
 // Lattice encodes one unit's vector; Count and Figures follow it.
 func (d *Draw) Lattice() *quant.Lattice { return d.vector.Lattice }
@@ -261,49 +300,49 @@ func (d *Draw) Variance() dp.Variance { return d.event.Sigma2 }
 // message decodes to. message is nil if they are the initial adapter, which follows from its seed.
 func (c *Core) Slice(rank int) (message []byte, values []float32, err error) {
 	target := c.adapter.Slice(rank)
-	if c.version == 0 && c.t.start == nil {
+	if c.version == 0 && c.t.Start == nil {
 		return nil, target, nil
 	}
-	j := c.t.job.Wire
+	j := c.t.Job.Wire
 	if message, values, err = quant.PackUpdate(target, nil, j.Downlink, j.DownlinkCodec); err != nil {
-		return nil, nil, fmt.Errorf("coordinator: downlink: %w", err)
+		return nil, nil, fmt.Errorf("core: downlink: %w", err)
 	}
 	return message, values, nil
 }
 
 // Own is the noise that the round's devices add themselves, each drawing contract.Vector's Own;
 // zero if all noise is Release's.
-func (c *Core) Own() job.Own { return c.t.own }
+func (c *Core) Own() job.Own { return c.t.Own }
 
 // Own is the variance of the noise that each device adds to its vector; zero for none.
 func (d *Draw) Own() dp.Variance { return d.vector.Own }
 
 // Enough reports whether the sum of the given number of devices may be released: if the noise is
 // theirs, it must be that of as many devices as it is counted for.
-func (c *Core) Enough(devices int) bool { return devices >= c.t.own.Min }
+func (c *Core) Enough(devices int) bool { return devices >= c.t.Own.Min }
 
 // shares is of how many devices' noise a release of so many adds the like.
-func (t *terms) shares(devices int, noiseOnly bool) uint64 {
+func (t *Terms) shares(devices int, noiseOnly bool) uint64 {
 	if noiseOnly {
-		return uint64(max(t.own.Max, int(t.own.Honest)))
+		return uint64(max(t.Own.Max, int(t.Own.Honest)))
 	}
-	return uint64(max(0, t.own.Max-devices))
+	return uint64(max(0, t.Own.Max-devices))
 }
 
 // OwnNoise is a source for the sum of the devices' own noise, for simulations with too many devices
 // to draw it one by one.
-func (c *Core) OwnNoise(d *Draw) io.Reader { return c.rnd.stream("own noise", d.id) }
+func (c *Core) OwnNoise(d *Draw) io.Reader { return c.rnd.Stream("own noise", d.id) }
 
 // Noise is the source of the noise that Release adds.
-func (c *Core) Noise(d *Draw) io.Reader { return c.rnd.stream("noise", d.id) }
+func (c *Core) Noise(d *Draw) io.Reader { return c.rnd.Stream("noise", d.id) }
 
 // Combine adds the exact sums of a round's shards up in sum, or what shard.trim leaves of them. A
 // nil stands for a shard of which nothing is released.
 func (c *Core) Combine(d *Draw, sum []int64, shards [][]int64) error {
-	trim := c.t.job.Shard.Trim
+	trim := c.t.Job.Shard.Trim
 	if err := dp.TrimmedSum(sum, shards, trim); err != nil {
 		clear(sum)
-		return fmt.Errorf("coordinator: shard.trim: %w", err)
+		return fmt.Errorf("core: shard.trim: %w", err)
 	}
 	d.kept = float64(len(shards)-2*trim) / float64(len(shards))
 	return nil
@@ -318,13 +357,13 @@ func (c *Core) Release(d *Draw, sum []int64, devices int, noiseOnly bool, noise 
 	spec := d.spec
 	spec.NoiseOnly, spec.Shares = noiseOnly, c.t.shares(devices, noiseOnly)
 	if event, err = dp.Release(sum, spec, noise); err != nil {
-		return event, 0, fmt.Errorf("coordinator: noise: %w", err)
+		return event, 0, fmt.Errorf("core: noise: %w", err)
 	}
 	mean, clip, err := c.t.decode(d.vector, d.clip, sum, d.kept)
 	if err != nil {
-		return event, 0, fmt.Errorf("coordinator: %w", err)
+		return event, 0, fmt.Errorf("core: %w", err)
 	}
-	if d.fleet = c.t.fleetMetrics(d, c.version, sum, event, devices, spec.Shares); d.fleet != nil && !c.rnd.secret() {
+	if d.fleet = c.t.fleetMetrics(d, c.version, sum, event, devices, spec.Shares); d.fleet != nil && !c.rnd.Secret() {
 		d.fleet.Speed = metric.Noisy{} // which is no two runs' the same: nobody said it
 	}
 	return event, clip, c.apply(d.rank, mean)
@@ -338,20 +377,20 @@ func (c *Core) apply(rank int, mean []float32) error {
 	index, ok := c.indices[rank]
 	if !ok {
 		var err error
-		if index, err = c.t.layout.Index(rank); err != nil {
+		if index, err = c.t.Layout.Index(rank); err != nil {
 			return err
 		}
 		c.indices[rank] = index
 	}
 	values := c.adapter.Slice(rank)
 	if err := c.optimizer.Step(values, mean, index); err != nil {
-		return fmt.Errorf("coordinator: %w", err)
+		return fmt.Errorf("core: %w", err)
 	}
 	if err := c.adapter.SetSlice(rank, values); err != nil {
-		return fmt.Errorf("coordinator: %w", err)
+		return fmt.Errorf("core: %w", err)
 	}
-	if err := c.average.Add(c.version+1, c.adapter.Slice(c.t.method.RMax)); err != nil {
-		return fmt.Errorf("coordinator: %w", err)
+	if err := c.average.Add(c.version+1, c.adapter.Slice(c.t.Method.RMax)); err != nil {
+		return fmt.Errorf("core: %w", err)
 	}
 	return nil
 }

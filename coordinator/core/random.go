@@ -1,4 +1,4 @@
-package coordinator
+package core
 
 import (
 	"crypto/aes"
@@ -12,12 +12,12 @@ import (
 // randomness hands out a reader for each purpose. Without a seed all of them
 // are crypto/rand; with one each is an AES-256-CTR stream of its own, so that a
 // run repeats whatever the order in which purposes are served.
-type randomness struct{ seed []byte }
+type Randomness struct{ seed []byte }
 
-func (r randomness) secret() bool { return r.seed == nil }
+func (r Randomness) Secret() bool { return r.seed == nil }
 
 // stream is the reader for a purpose in a round (0: none).
-func (r randomness) stream(purpose string, round uint64) io.Reader {
+func (r Randomness) Stream(purpose string, round uint64) io.Reader {
 	if r.seed == nil {
 		return rand.Reader
 	}
@@ -41,10 +41,10 @@ func (c *ctrReader) Read(p []byte) (int, error) {
 }
 
 // read returns n bytes of a purpose's stream.
-func (r randomness) read(purpose string, round uint64, n int) ([]byte, error) {
+func (r Randomness) Read(purpose string, round uint64, n int) ([]byte, error) {
 	b := make([]byte, n)
-	if _, err := io.ReadFull(r.stream(purpose, round), b); err != nil {
-		return nil, fmt.Errorf("coordinator: randomness for %s: %w", purpose, err)
+	if _, err := io.ReadFull(r.Stream(purpose, round), b); err != nil {
+		return nil, fmt.Errorf("core: randomness for %s: %w", purpose, err)
 	}
 	return b, nil
 }

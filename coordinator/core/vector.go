@@ -1,4 +1,4 @@
-package coordinator
+package core
 
 import (
 	"cmp"
@@ -13,64 +13,64 @@ import (
 // normAt is the clip norm of a round at a rank where clip is the largest rank's: the
 // same, or with privacy.clip_by_rank that of as many values with the same root mean
 // square. It is made of nothing but the job and the rank, which are public.
-func (t *terms) normAt(rank int, clip float64) float64 {
-	if !t.job.Privacy.ClipByRank {
+func (t *Terms) normAt(rank int, clip float64) float64 {
+	if !t.Job.Privacy.ClipByRank {
 		return clip
 	}
-	ranks := t.ranks()
-	return clip * math.Sqrt(float64(t.layout.Size(rank))/float64(t.layout.Size(ranks[len(ranks)-1])))
+	ranks := t.Ranks()
+	return clip * math.Sqrt(float64(t.Layout.Size(rank))/float64(t.Layout.Size(ranks[len(ranks)-1])))
 }
 
 // vector of a round at a rank; clip is the largest rank's norm.
-func (t *terms) vector(rank int, clip float64, rotation [32]byte) (contract.Vector, error) {
-	l, err := t.contract.Lattice(t.layout.Size(rank), t.normAt(rank, clip), rotation)
+func (t *Terms) Vector(rank int, clip float64, rotation [32]byte) (contract.Vector, error) {
+	l, err := t.Contract.Lattice(t.Layout.Size(rank), t.normAt(rank, clip), rotation)
 	if err != nil {
 		return contract.Vector{}, err
 	}
 	var figures dp.FigureCode
-	if t.job.Training.HeldOut > 0 {
-		if figures, err = dp.NewFigureCode(l.B2(), l.MaxSymbol(), t.job.Privacy.ScoreNoise); err != nil {
+	if t.Job.Training.HeldOut > 0 {
+		if figures, err = dp.NewFigureCode(l.B2(), l.MaxSymbol(), t.Job.Privacy.ScoreNoise); err != nil {
 			return contract.Vector{}, fmt.Errorf("privacy.score_noise: %w", err)
 		}
 	}
 	var count dp.CountCode
-	if t.clipping != nil {
+	if t.Clipping != nil {
 		if count, err = dp.NewCountCode(l.B2()+figures.B2(), l.MaxSymbol(), t.width(), t.countNoise()); err != nil {
 			return contract.Vector{}, err
 		}
 	}
-	return t.contract.Vector(l, count, figures)
+	return t.Contract.Vector(l, count, figures)
 }
 
 // width is the standard deviation of a release's noise over the norm bound: the noise
 // multiplier, or what devices' noise comes to where all that are expected send some.
-func (t *terms) width() float64 {
-	if t.own.Multiplier == 0 {
-		return t.z
+func (t *Terms) width() float64 {
+	if t.Own.Multiplier == 0 {
+		return t.NoiseMultiplier
 	}
-	return max(t.z, t.own.Multiplier*math.Sqrt(max(float64(t.own.Max), t.job.ExpectedCohort()))/t.job.NoiseScale())
+	return max(t.NoiseMultiplier, t.Own.Multiplier*math.Sqrt(max(float64(t.Own.Max), t.Job.ExpectedCohort()))/t.Job.NoiseScale())
 }
 
 // weight is what a unit's update counts in the mean over all of them.
-func (t *terms) weight() float64 { return cmp.Or(t.job.Training.MeanWeight, 1) }
+func (t *Terms) weight() float64 { return cmp.Or(t.Job.Training.MeanWeight, 1) }
 
 // decode turns the noisy sum into the mean update of the expected number of
 // units and the largest rank's clip norm in the next round; clip is that in this one.
 // The step of the norm is a factor, so that ranks whose norms stand in fixed proportions
 // fit one norm together. kept is the share of the units that the sum is of.
-func (t *terms) decode(v contract.Vector, clip float64, sum []int64, kept float64) (mean []float32, next float64, err error) {
-	d, units := v.Lattice.D(), kept*t.units
+func (t *Terms) decode(v contract.Vector, clip float64, sum []int64, kept float64) (mean []float32, next float64, err error) {
+	d, units := v.Lattice.D(), kept*t.Units
 	count := sum[d : d+v.Count.Coordinates]
-	if mean, err = v.Lattice.DecodeMean(sum[:d], units*t.weight()); err != nil || t.clipping == nil {
+	if mean, err = v.Lattice.DecodeMean(sum[:d], units*t.weight()); err != nil || t.Clipping == nil {
 		return mean, clip, err
 	}
-	next, err = t.clipping.Next(clip, v.Count.Decode(count), units)
+	next, err = t.Clipping.Next(clip, v.Count.Decode(count), units)
 	return mean, next, err
 }
 
 // fleetMetrics is what units measured of the examples that they do not train on, of the adapter that the
 // round began with; nil if the job asks for nothing, or the noise leaves nothing of it.
-func (t *terms) fleetMetrics(d *Draw, version uint64, sum []int64, event dp.Event, devices int, shares uint64) *metric.Fleet {
+func (t *Terms) fleetMetrics(d *Draw, version uint64, sum []int64, event dp.Event, devices int, shares uint64) *metric.Fleet {
 	v := d.vector
 	if v.Figures.Size() == 0 || event.Kind == dp.KindNoiseOnly {
 		return nil
@@ -79,12 +79,12 @@ func (t *terms) fleetMetrics(d *Draw, version uint64, sum []int64, event dp.Even
 	if v.Own != (dp.Variance{}) { // what was added in all, which is as much or more
 		variance = v.Own.Float() * (float64(devices) + float64(shares))
 	}
-	h, ok := contract.DecodeMetrics(v.Figures, sum[v.Size()-v.Figures.Size():], math.Sqrt(variance), len(t.job.Labels))
+	h, ok := contract.DecodeMetrics(v.Figures, sum[v.Size()-v.Figures.Size():], math.Sqrt(variance), len(t.Job.Labels))
 	if !ok {
 		return nil
 	}
 	f := &metric.Fleet{Rank: d.rank, Version: int(version), Units: h.Units, Loss: h.Loss, Speed: h.Speed}
-	if t.method.Task.Judged() {
+	if t.Method.Task.Judged() {
 		f.Accuracy = h.Right
 	}
 	return f

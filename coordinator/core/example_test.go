@@ -1,9 +1,9 @@
-package coordinator_test
+package core_test
 
 import (
 	"fmt"
 
-	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/job"
@@ -18,21 +18,21 @@ func ExampleCore() {
 	j := job.Default()
 	j.Name, j.Labels, j.Rounds = "mail", []string{"hotel", "travel"}, 10
 	j.Cohort.Population = 24
-	core, err := coordinator.NewCore(j, b, []byte("a seed: nothing here is private"))
+	c, err := core.New(j, b, []byte("a seed: nothing here is private"))
 	check(err)
 
-	draw, err := core.Draw(dp.PoissonDrawNumbered(24))
+	draw, err := c.Draw(dp.PoissonDrawNumbered(24))
 	check(err)
-	fmt.Println(len(draw.Cohort()), "devices are asked, of ranks", core.Ranks())
+	fmt.Println(len(draw.Cohort()), "devices are asked, of ranks", c.Ranks())
 	sum := make([]int64, draw.Size()) // what unmasking gives: here nobody has learned anything
-	event, clip, err := core.Release(draw, sum, 0, false, dp.NewSampler(core.Noise(draw)))
+	event, clip, err := c.Release(draw, sum, 0, false, dp.NewSampler(c.Noise(draw)))
 	check(err)
-	core.Commit(clip)
-	spent, err := accounting.Epsilon([]dp.Event{event}, core.Budget().Delta, dp.Tight)
+	c.Commit(clip)
+	spent, err := accounting.Epsilon([]dp.Event{event}, c.Budget().Delta, dp.Tight)
 	check(err)
-	fmt.Println("version", core.Version(), "is released, within the budget:", spent.Epsilon < core.Budget().Epsilon)
+	fmt.Println("version", c.Version(), "is released, within the budget:", spent.Epsilon < c.Budget().Epsilon)
 
-	_, err = coordinator.NewCore(job.Default(), b, nil)
+	_, err = core.New(job.Default(), b, nil)
 	fmt.Println(err)
 	// Output:
 	// 24 devices are asked, of ranks [1 2 3 4 5 6 7 8]

@@ -1,4 +1,4 @@
-package coordinator
+package core
 
 import (
 	"math"
@@ -24,7 +24,7 @@ func (g givenNoise) AddNoise(dst []int64, _ dp.Variance) error {
 func TestNoiseIsInAllThatIsReleased(t *testing.T) {
 	job := adaptiveJob(20, 3)
 	release := func(noise givenNoise) (clip, moved float64) {
-		core, err := NewCore(job, tinyBase(t), []byte("0123456789abcdef"))
+		core, err := New(job, tinyBase(t), []byte("0123456789abcdef"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestNoiseIsInAllThatIsReleased(t *testing.T) {
 
 // Each round has a rotation and a number of its own.
 func TestRoundsAreApart(t *testing.T) {
-	core, err := NewCore(tinyJob(20), tinyBase(t), nil)
+	core, err := New(tinyJob(20), tinyBase(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,85 +77,22 @@ func TestRoundsAreApart(t *testing.T) {
 // Accounts are made with what costs the most of all ranks: the smallest norm bound, the
 // most coordinates.
 func TestCostliestOfTheRanks(t *testing.T) {
-	terms, err := newTerms(tinyJob(20), tinyBase(t))
+	terms, err := NewTerms(tinyJob(20), tinyBase(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	costly, err := terms.costliest()
+	costly, err := terms.Costliest()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, rank := range terms.ranks() {
-		v, err := terms.vector(rank, 1, [32]byte{})
+	for _, rank := range terms.Ranks() {
+		v, err := terms.Vector(rank, 1, [32]byte{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if v.B2() < costly.B2 || uint64(v.Size()) > costly.Dim {
 			t.Errorf("rank %d: bound %d over %d coordinates, the costliest has %d over %d", rank, v.B2(), v.Size(), costly.B2, costly.Dim)
 		}
-	}
-}
-
-// Draws end with what the floors' part of delta is made for, whatever the budget has
-// left.
-func TestDrawsEnd(t *testing.T) {
-	terms, err := newTerms(sampledJob(100, 8), tinyBase(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := newAccounts(terms, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.work.Wait()
-	terms.budget.Epsilon = math.Inf(1)
-	next := a.costly
-	for n, ok := range map[int]bool{1: true, terms.draws(): true, terms.draws() + 1: false, 2 * terms.draws(): false} {
-		if err := a.allow(make([]dp.Event, n-1), next); (err == nil) != ok {
-			t.Errorf("draw %d of %d: %v", n, terms.draws(), err)
-		}
-	}
-}
-
-// Who is excluded leaves the population once: at the third strike, or at once where
-// it is proven.
-func TestExclusionCounts(t *testing.T) {
-	c, err := New(Config{Job: tinyJob(4), Dir: t.TempDir(), Base: tinyBase(t), Hosts: []string{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	for i := range 3 {
-		id := [32]byte{byte(i + 1)}
-		if _, err := c.store.Enrol(id, 0); err != nil {
-			t.Fatal(err)
-		}
-		c.addDevice(id)
-	}
-	devices := c.fleet.All()
-	slow, proven := devices[0], devices[1]
-	for n := 1; n <= maxStrikes; n++ {
-		if slow.Out || slow.Excluded || c.fleet.Active() != 3 {
-			t.Errorf("excluded after %d strikes, %d active", n-1, c.fleet.Active())
-		}
-		c.strike(slow, uint64(n), "slow", false)
-	}
-	if !slow.Out || !slow.Excluded || c.fleet.Active() != 2 {
-		t.Errorf("after %d strikes: %+v, %d active", maxStrikes, slow.Standing, c.fleet.Active())
-	}
-	c.strike(slow, 9, "slow", true)
-	if c.fleet.Active() != 2 {
-		t.Errorf("it left twice: %d active", c.fleet.Active())
-	}
-	if c.strike(proven, 1, "garbage", true); !proven.Out || !proven.Excluded || c.fleet.Active() != 1 {
-		t.Errorf("proven: %+v, %d active", proven.Standing, c.fleet.Active())
-	}
-	if devices[2].Out || c.broken != nil {
-		t.Errorf("%+v, %v", devices[2], c.broken)
 	}
 }
 
@@ -167,14 +104,14 @@ func TestAverageOfTheLastRounds(t *testing.T) {
 	begin := func(average int) *Core {
 		job := tinyJob(20)
 		job.Rounds, job.Server.Average = rounds, average
-		c, err := NewCore(job, tinyBase(t), []byte("0123456789abcdef"))
+		c, err := New(job, tinyBase(t), []byte("0123456789abcdef"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
 	plain, averaged := begin(0), begin(last)
-	full := plain.t.method.RMax
+	full := plain.t.Method.RMax
 	mean := make([]float64, plain.Layout().Size(full))
 	for n := 1; n <= rounds; n++ {
 		var events [2]dp.Event

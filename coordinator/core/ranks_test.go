@@ -1,4 +1,4 @@
-package coordinator
+package core
 
 import (
 	"bytes"
@@ -18,11 +18,11 @@ func TestClipByRankLeavesTheLedger(t *testing.T) {
 	other.Adapter, other.Privacy = one.Adapter, one.Privacy
 	other.Privacy.ClipByRank = true
 	seed := bytes.Repeat([]byte{7}, 32)
-	a, err := NewCore(one, tinyBase(t), seed)
+	a, err := New(one, tinyBase(t), seed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := NewCore(other, tinyBase(t), seed)
+	b, err := New(other, tinyBase(t), seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,22 +73,22 @@ func TestClipByRankAdaptsOneNorm(t *testing.T) {
 	j := tinyJob(20)
 	j.Adapter.RankMin, j.Adapter.RankMax, j.Privacy.ClipNorm, j.Privacy.ClipByRank = 1, 4, 2, true
 	j.Clipping.Adaptive = true
-	c, err := NewCore(j, tinyBase(t), bytes.Repeat([]byte{7}, 32))
+	c, err := New(j, tinyBase(t), bytes.Repeat([]byte{7}, 32))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, rank := range []int{1, 4} {
-		v, err := c.t.vector(rank, 2, [32]byte{})
+		v, err := c.t.Vector(rank, 2, [32]byte{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		// Nobody was within the norm: it grows by exp(rate * quantile), at every rank alike.
 		sum := make([]int64, v.Size())
 		for i := v.Lattice.D(); i < len(sum); i++ {
-			sum[i] = -int64(v.Count.Symbol) * int64(c.t.units)
+			sum[i] = -int64(v.Count.Symbol) * int64(c.t.Units)
 		}
 		_, next, err := c.t.decode(v, 2, sum, 1)
-		if want := 2 * math.Exp(c.t.job.Clipping.Rate*c.t.job.Clipping.Quantile); err != nil || math.Abs(next-want) > 1e-9*want {
+		if want := 2 * math.Exp(c.t.Job.Clipping.Rate*c.t.Job.Clipping.Quantile); err != nil || math.Abs(next-want) > 1e-9*want {
 			t.Errorf("rank %d: next norm %v, want %v (%v)", rank, next, want, err)
 		}
 	}

@@ -1,0 +1,34 @@
+package core
+
+import (
+	"fmt"
+
+	"github.com/starling-fl/starling/dp"
+)
+
+// sampled reports whether coins choose the cohort. What then depends on who was
+// drawn, depends on a coin that protects somebody.
+func (t *Terms) Sampled() bool { return t.Job.Cohort.SamplingRate < 1 }
+
+// draws is the largest number of rounds that the job may draw.
+func (t *Terms) Draws() int { return t.Job.Draws() }
+
+// checkDelta holds delta against those who are enrolled by now.
+func (t *Terms) CheckDelta(enrolled int) error {
+	n := max(t.Job.Protected(), int(float64(enrolled)*max(1, t.Job.Providers.Expected)))
+	if _, err := dp.CheckDelta(t.Budget.Delta, n); err != nil {
+		return fmt.Errorf("core: %d devices are enrolled: %w", enrolled, err)
+	}
+	return nil
+}
+
+// mostEnrolled is the number of devices that may enrol: max_enrolled, or as many
+// as delta allows.
+func (t *Terms) MostEnrolled() int {
+	allowed := 1 / t.Budget.Delta / max(1, t.Job.Providers.Expected)
+	most := max(t.Job.Cohort.Population, int(min(float64(t.Job.Cohort.MaxEnrolled), allowed+1)))
+	for most > t.Job.Cohort.Population && t.CheckDelta(most) != nil { // a quotient may be off by one
+		most--
+	}
+	return most
+}
