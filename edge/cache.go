@@ -55,7 +55,7 @@ func (f *fetcher) newBody(b wire.Blob, keep bool) *body {
 	return p
 }
 
-// take goes on with the file of that name, or begins it. While another process, or
+// take continues with the file of that name, or begins it. While another process, or
 // another device of this one, does so, a file of this body's own serves.
 func (p *body) take(path string) {
 	unlock, alone := lockPart(path)

@@ -40,7 +40,7 @@ func files(t *testing.T, dir string) (names []string, size int64) {
 }
 
 // TestLargeBlobGoesToTheCacheAsItComes: a broken download is on disk, under
-// another name than the whole one's and with a lock, and goes on from there; in all, one slice of
+// another name than the whole one's and with a lock, and continues from there; in all, one slice of
 // the blob's size is allocated.
 func TestLargeBlobGoesToTheCacheAsItComes(t *testing.T) {
 	data := blobData(8 * memoryEach)

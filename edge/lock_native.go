@@ -8,7 +8,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// lockPart makes this the only one that goes on with a download, until unlock is
+// lockPart makes this the only one that continues with a download, until unlock is
 // called. The lock has a file of its own, as one on the download itself would keep its
 // writer out on Windows.
 func lockPart(path string) (unlock func(), ok bool) {

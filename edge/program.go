@@ -193,7 +193,7 @@ func (b *loaded) fill(ctx context.Context, base *model.Base) (err error) {
 	return nil
 }
 
-// large tells whether the base is worth giving its memory back.
+// large reports whether the base is worth giving its memory back.
 func (b *loaded) large() bool {
 	return slices.ContainsFunc(b.program.Manifest().Frozen, func(f wasm.Tensor) bool { return elements(f.Shape) >= largeTensor })
 }

@@ -1,4 +1,4 @@
-// Package job is the job file: everything that an operator fixes before the first round.
+// Package job reads the job file: everything that an operator fixes before the first round.
 //
 // [Load] or [Parse] reads the file and returns a validated [Job] with its defaults filled in. Its
 // methods derive what follows from the keys: who may be drawn ([Job.Quorum]), what a round may cost

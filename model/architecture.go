@@ -57,7 +57,7 @@ func init() { // the values' functions ask for architectures themselves
 	maps.Copy(architectures, heavy())
 }
 
-// Heavy says whether a page's light build goes without the architecture.
+// Heavy reports whether a page's light build goes without the architecture.
 func (c Config) Heavy() bool {
 	_, is := heavy()[c.ModelType]
 	return is
@@ -86,10 +86,10 @@ type tied struct {
 	own         func(c *Config) *bool
 }
 
-// Textless says whether the base reads something else than texts, and has no tokenizer.
+// Textless reports whether the base reads something else than texts, and has no tokenizer.
 func (c Config) Textless() bool { return c.arch().textless }
 
-// pools says whether a head may read one state of a text.
+// pools reports whether a head may read one state of a text.
 func (a *architecture) pools() bool { return a.parse == nil }
 
 func (c Config) arch() *architecture {

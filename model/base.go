@@ -98,7 +98,7 @@ func NewBase(c Config, tensors []Tensor, tokenizer []byte, format Format) (*Base
 	return newBase(c, st, tokenizer)
 }
 
-// packs says whether a tensor's values may be fewer than 32 bits: matrices, but for
+// packs reports whether a tensor's values may be fewer than 32 bits: matrices, but for
 // the small ones that every other value passes through.
 func packs(t TensorSpec) bool {
 	return len(t.Shape) == 2 && !strings.HasPrefix(t.Name, "pooler.") && t.Name != typesName &&
@@ -178,7 +178,7 @@ func (b *Base) Len(name string) int {
 	return 0
 }
 
-// HoldsNF4 says whether StoredNF4 returns a tensor, without reading its codes.
+// HoldsNF4 reports whether StoredNF4 returns a tensor, without reading its codes.
 func (b *Base) HoldsNF4(name string) (bool, error) {
 	g, err := b.stored.nf4Group(name)
 	return err == nil && g != nil && g.standard(), err

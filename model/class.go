@@ -52,6 +52,6 @@ func (l *Layout) Class(e Entry) Class {
 	return ClassMatrices
 }
 
-// Named says whether a name stands for one of the layout's tensors, as in Method.Also:
+// Named reports whether a name stands for one of the layout's tensors, as in Method.Also:
 // by its own name's end or its module's.
 func (e Entry) Named(name string) bool { return covers(name, e.Changes()) }

@@ -56,7 +56,7 @@ func Llama(vocab, hidden, layers, heads, positions int) Config {
 // Ends are tokens that end a text, any of them; of fewer the first is repeated.
 type Ends [4]int
 
-// Has says whether a token is one of them.
+// Has reports whether a token is one of them.
 func (e Ends) Has(id int32) bool { return slices.Contains(e[:], int(id)) }
 
 // Rope says how far a position turns each pair of a head's columns: pair i of n by
@@ -120,11 +120,11 @@ func (r Rope) check(key string) error {
 	return nil
 }
 
-// Causal says whether the base writes the text on that it reads, seeing nothing that
+// Causal reports whether the base writes the text on that it reads, seeing nothing that
 // comes later.
 func (c Config) Causal() bool { return c.arch().decoder != nil }
 
-// Windowed says whether layer l sees no more than the last tokens.
+// Windowed reports whether layer l sees no more than the last tokens.
 func (d Decoder) Windowed(l int) bool {
 	return d.Window > 0 && (d.Whole == 0 || (l+1)%d.Whole != 0)
 }

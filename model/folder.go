@@ -117,7 +117,7 @@ func readTokenizer(fsys fs.FS) ([]byte, error) {
 	return compact.Bytes(), nil
 }
 
-// hasPooler says whether the files hold anything of the frozen maps of the head, where
+// hasPooler reports whether the files hold anything of the frozen maps of the head, where
 // there are some.
 func (c Config) hasPooler(files []*SafeTensors) bool {
 	for _, d := range c.Head() {

@@ -71,7 +71,7 @@ func gpt2Tensors(c Config) []TensorSpec {
 	return specs
 }
 
-// gpt2Turned says whether a folder holds a tensor as [in, out].
+// gpt2Turned reports whether a folder holds a tensor as [in, out].
 func gpt2Turned(name string) bool {
 	return slices.ContainsFunc([]string{"c_attn.weight", "c_proj.weight", "c_fc.weight"}, func(end string) bool { return strings.HasSuffix(name, end) })
 }

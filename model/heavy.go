@@ -2,7 +2,7 @@ package model
 
 import "encoding/json"
 
-// Heavy says whether a page's light build goes without what the base needs: its architecture, or
+// Heavy reports whether a page's light build goes without what the base needs: its architecture, or
 // its tokenizer, where that is anything but a WordPiece that folds texts as BERT's do.
 func (b *Base) Heavy() bool {
 	if b.Config.Heavy() || b.Config.Textless() {

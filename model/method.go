@@ -80,7 +80,7 @@ const (
 	boxWeight     = BoxEmbeddings + ".weight"
 )
 
-// Boxes says whether the model reads where words stand beside what BERT reads.
+// Boxes reports whether the model reads where words stand beside what BERT reads.
 func (m Method) Boxes() bool {
 	return m.Task.of().boxes && slices.Contains(strings.Split(m.Also, ","), BoxEmbeddings)
 }
@@ -230,10 +230,10 @@ func splitList(key, list string) ([]string, error) {
 // all-linear is of a model for text: the head is none of them.
 const AllLinear = "all-linear"
 
-// endsAt says whether name is end, or ends in it at a dot.
+// endsAt reports whether name is end, or ends in it at a dot.
 func endsAt(name, end string) bool { return name == end || strings.HasSuffix(name, "."+end) }
 
-// covers says whether a name in Also stands for a tensor.
+// covers reports whether a name in Also stands for a tensor.
 func covers(name, tensor string) bool {
 	if endsAt(tensor, name) {
 		return true

@@ -51,14 +51,14 @@ func (k MethodKind) find() (*methodSpec, bool) {
 
 func (m Method) of() *methodSpec { a, _ := m.Kind.find(); return a }
 
-// Known says whether there is a method of the name; the empty one is LoRA.
+// Known reports whether there is a method of the name; the empty one is LoRA.
 func (k MethodKind) Known() bool { _, ok := k.find(); return ok }
 
-// Ranked says whether the method has ranks; without them there is only rank 0.
+// Ranked reports whether the method has ranks; without them there is only rank 0.
 func (m Method) Ranked() bool { return m.of().ranked }
 
 // RateDivisor is by how much the default learning rate of the method is below LoRA's.
 func (m Method) RateDivisor() float64 { return max(1, m.of().slower) }
 
-// Bottlenecks says whether the method adds modules to the base.
+// Bottlenecks reports whether the method adds modules to the base.
 func (m Method) Bottlenecks() bool { return m.of().width != nil }

@@ -62,7 +62,7 @@ type nf4Group struct {
 	levels [16]float32
 }
 
-// standard says whether packing the decoded values again gives the same codes.
+// standard reports whether packing the decoded values again gives the same codes.
 func (g *nf4Group) standard() bool {
 	return g.meta.BlockSize == nf4.Block && g.levels == nf4.Levels
 }

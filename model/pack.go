@@ -18,7 +18,7 @@ func repack(b *Base, names []string) (*Base, error) {
 // already stays as it is.
 func (b *Base) Pack() (*Base, error) { return b.pack(packs) }
 
-// Packed says whether Pack would change nothing.
+// Packed reports whether Pack would change nothing.
 func (b *Base) Packed() bool {
 	return !slices.ContainsFunc(b.Config.BaseTensors(), func(t TensorSpec) bool {
 		return packs(t) && !hasTensor(b.stored, t.Name+nf4State)

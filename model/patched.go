@@ -22,7 +22,7 @@ type Patched struct {
 	First    bool `json:"first,omitempty"`    // patches stand before the tokens: else behind
 }
 
-// On says whether patches are read.
+// On reports whether patches are read.
 func (p Patched) On() bool { return p != Patched{} }
 
 // check checks it beside how many coordinates boxes have.

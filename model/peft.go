@@ -62,17 +62,17 @@ func newPEFTConfig(l *Layout, rank int) peftConfig {
 	return c
 }
 
-// savesHead says whether PEFT saves an entry as it is, being of the head. A module that
+// savesHead reports whether PEFT saves an entry as it is, being of the head. A module that
 // is tied to the word embeddings, as the head of masked words is, it cannot load again:
 // that head goes with the base.
 func (l *Layout) savesHead(e Entry) bool { return e.Kind == KindHead && !l.Method.Task.of().tied }
 
-// plainLoRA says whether a LoRA adapter and a head are all there is.
+// plainLoRA reports whether a LoRA adapter and a head are all there is.
 func (l *Layout) plainLoRA() bool {
 	return l.holdsLoRA() && !slices.ContainsFunc(l.entries, func(e Entry) bool { return e.Kind == KindDelta })
 }
 
-// holdsLoRA says whether they are all there is beside modules that are trained whole.
+// holdsLoRA reports whether they are all there is beside modules that are trained whole.
 func (l *Layout) holdsLoRA() bool { return l.Method.Ranked() && !l.Method.Boxes() }
 
 // Module is what transformers calls a tensor or a module of the base in memory.
@@ -83,7 +83,7 @@ func (c Config) Module(name string) string {
 	return name
 }
 
-// Turned says whether the base's linear maps are stored as [in, out]: a GPT-2's.
+// Turned reports whether the base's linear maps are stored as [in, out]: a GPT-2's.
 func (c Config) Turned() bool { return c.arch().turned != nil }
 
 // Prefixes are what a class of transformers with a head puts before the names of the base's

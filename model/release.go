@@ -42,7 +42,7 @@ type Release struct {
 	Values map[string][]float32 // of Layout.Merge: they take the base's place, and a head beside it; nil: the base alone
 }
 
-// standard says whether transformers has a class that computes the model.
+// standard reports whether transformers has a class that computes the model.
 func (c Config) standard() bool {
 	if f := c.arch().standard; f != nil {
 		return f(c)
@@ -58,7 +58,7 @@ func (c Config) checkpointPrefix() string {
 	return ownPrefix
 }
 
-// boxes says whether the model reads where words stand: a LayoutLM then.
+// boxes reports whether the model reads where words stand: a LayoutLM then.
 func (r Release) boxes() bool { return r.Values[boxWeight] != nil }
 
 // Files returns the folder's files by name.
@@ -240,7 +240,7 @@ func (r Release) weights() (*SafeTensors, error) {
 	return st, nil
 }
 
-// isHead says whether a tensor is of a frozen map of the head, or of a T5's own
+// isHead reports whether a tensor is of a frozen map of the head, or of a T5's own
 // embeddings: in Starling's own model these stand beside what transformers has.
 func isHead(c Config, name string) bool {
 	if strings.HasPrefix(name, "spatial_embedding.") || strings.HasPrefix(name, "visual_embedding.") {

@@ -74,7 +74,7 @@ func (c Config) sentencePieceTokenizer(fsys fs.FS) ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// parseSentencePiece says whether a base's tokenizer is such a file.
+// parseSentencePiece reports whether a base's tokenizer is such a file.
 func parseSentencePiece(tokenizer []byte) (sentencePiece, bool) {
 	var s sentencePiece
 	return s, json.Unmarshal(tokenizer, &s) == nil && s.Model.Type == sentencePieceKind

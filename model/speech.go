@@ -82,7 +82,7 @@ func SpeechConvolution(i int) (conv, norm string) {
 	return p + "conv", p + "layer_norm"
 }
 
-// Hears says whether the base reads recordings.
+// Hears reports whether the base reads recordings.
 func (c Config) Hears() bool { return c.ModelType == "hubert" || c.ModelType == "wav2vec2" }
 
 // Samples is how many samples so many frames are made of.

@@ -41,7 +41,7 @@ const (
 	maxPatches  = 1 << 12
 )
 
-// Generates says whether the base writes text, where others give classes.
+// Generates reports whether the base writes text, where others give classes.
 func (c Config) Generates() bool { return c.ModelType == "t5" }
 
 // InnerSize is the columns of all heads' keys together.

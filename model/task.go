@@ -168,36 +168,36 @@ func (t TaskKind) Reads() Reading { return t.of().reads }
 // Loss is what a step makes smaller.
 func (t TaskKind) Loss() Loss { return t.of().loss }
 
-// Judged says whether a step can tell how many labels it has right.
+// Judged reports whether a step can tell how many labels it has right.
 func (t TaskKind) Judged() bool { return t.Loss() == LossLabel || t.Loss() == LossLabels }
 
-// OfTokens says whether the task reads tokens' states, where others read one of the whole
+// OfTokens reports whether the task reads tokens' states, where others read one of the whole
 // example.
 func (t TaskKind) OfTokens() bool { r := t.Reads(); return r == ReadsTokens || r == ReadsMasked }
 
-// Labelled says whether examples, or their words, have labels, of a few that the job names.
+// Labelled reports whether examples, or their words, have labels, of a few that the job names.
 func (t TaskKind) Labelled() bool { return t.of().labelled }
 
-// PredictsTokens says whether what is told are a text's own tokens, whatever labels it has.
+// PredictsTokens reports whether what is told are a text's own tokens, whatever labels it has.
 func (t TaskKind) PredictsTokens() bool {
 	r := t.Reads()
 	return r == ReadsMasked || r == ReadsNext || t == TaskDenoise
 }
 
-// Writes says whether a model of the task writes, or finds, answers of so many tokens.
+// Writes reports whether a model of the task writes, or finds, answers of so many tokens.
 func (t TaskKind) Writes() bool { return t.of().answer > 0 || t.Asks() }
 
-// Tried says whether what a model has learnt can be tried on an example by itself: a
+// Tried reports whether what a model has learnt can be tried on an example by itself: a
 // pretrained one answers nothing yet.
 func (t TaskKind) Tried() bool { return t.Reads() != ReadsMasked && t != TaskDenoise }
 
-// Generative says whether a model that is tried writes a text, token by token.
+// Generative reports whether a model that is tried writes a text, token by token.
 func (t TaskKind) Generative() bool {
 	r := t.Reads()
 	return t.Tried() && (r == ReadsDecoder || r == ReadsNext)
 }
 
-// Asks says whether an example of the task is a question, which has answers and no label.
+// Asks reports whether an example of the task is a question, which has answers and no label.
 func (t TaskKind) Asks() bool { return t.of().asks }
 
 // HeadFor lists the maps from what the task reads of the last layer to its outputs.

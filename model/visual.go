@@ -59,7 +59,7 @@ type Visual struct {
 	ViT
 }
 
-// On says whether there is one.
+// On reports whether there is one.
 func (v Visual) On() bool { return v != Visual{} }
 
 // Config is the encoder's own.
@@ -87,7 +87,7 @@ func (t T5) PageStates() int {
 	return 0
 }
 
-// Frozen says whether a tensor is of the page's encoder, which no method trains.
+// Frozen reports whether a tensor is of the page's encoder, which no method trains.
 func (c Config) Frozen(tensor string) bool { return strings.HasPrefix(tensor, T5Visual) }
 
 func (v Visual) check() error {

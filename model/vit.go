@@ -36,7 +36,7 @@ const (
 	ViTNorm      = "layernorm"
 )
 
-// Sees says whether the base reads images.
+// Sees reports whether the base reads images.
 func (c Config) Sees() bool { return c.ModelType == "vit" }
 
 // Grid is how many patches an image has from top to bottom and from left to right.
@@ -305,7 +305,7 @@ func (v *ViT) readPreprocessor(fsys fs.FS) error {
 	return nil
 }
 
-// sized says whether a preprocessor's size is the model's: a number, or a height and a
+// sized reports whether a preprocessor's size is the model's: a number, or a height and a
 // width.
 func (v ViT) sized(size json.RawMessage) bool {
 	var side int

@@ -1,4 +1,4 @@
-// Package quant turns vectors of float32 into few bits and back.
+// Package quant encodes vectors of float32 in few bits, and decodes them.
 //
 // It has two parts, for two different needs:
 //

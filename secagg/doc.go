@@ -1,4 +1,4 @@
-// Package secagg is secure aggregation: a set of devices gives a server the sum of their integer
+// Package secagg implements secure aggregation: devices give a server the sum of their integer
 // vectors, and nothing else about any one of them.
 //
 // Package strength finds a threshold for given corruption and dropout. A device runs a [Client]; the server

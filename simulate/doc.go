@@ -1,5 +1,5 @@
-// Package simulate answers, before anything is deployed: with so many devices, this sampling rate,
-// this budget and this scheme, what accuracy, and at what cost?
+// Package simulate runs a job without sockets, to answer before it is deployed: with this many
+// devices, this sampling rate, budget and scheme, what accuracy, and at what cost?
 //
 // [New] checks a [Config] and continues an interrupted run; [Run.Rounds] makes all rounds and
 // measures every rank. The clients are a [Population]: [Each] has sets in memory, [Partition]

@@ -57,7 +57,7 @@ func FuzzState(f *testing.F) {
 	})
 }
 
-// What one engine has begun no other goes on with: the bits differ.
+// What one engine has begun no other continues with: the bits differ.
 func TestAnotherEngineIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	r := fuzzed(t, path)

@@ -225,7 +225,7 @@ func (in *Instance) runAll(ctx context.Context, prepare bool, segments []Segment
 	return nil
 }
 
-// skips tells whether a segment of a step has a condition that does not hold.
+// skips reports whether a segment of a step has a condition that does not hold.
 func (in *Instance) skips(c Call) (bool, error) {
 	when := in.program.manifest.Segments[c.Segment].When
 	if when == 0 {

@@ -176,7 +176,7 @@ func (p *Product) checkResult(where string) error {
 	return nil
 }
 
-// distinct tells whether no two elements of C are one, or else a step of C that makes them so.
+// distinct reports whether no two elements of C are one, or else a step of C that makes them so.
 // It sorts the axes.
 func distinct(axes []Axis) (step int, ok bool) {
 	slices.SortFunc(axes, func(a, b Axis) int { return cmp.Compare(a[operandC], b[operandC]) })
@@ -271,7 +271,7 @@ func (d declared) holder(s span, t DType) string {
 	return d[i].role
 }
 
-// replaced tells whether steps write what has a role.
+// replaced reports whether steps write what has a role.
 func replaced(role string) bool { return role == "arena" || role == "output" || role == "state" }
 
 // checkCodes holds a 4-bit B against its tensor. C cannot touch that: frozen tensors

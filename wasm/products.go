@@ -31,7 +31,7 @@ func kernelsThat(can func(*kernel.Kernel) bool, last string) []string {
 	return append(names, last)
 }
 
-// Fuses tells whether this host computes fused products at their speed: by
+// Fuses reports whether this host computes fused products at their speed: by
 // instructions of its processor.
 func Fuses() bool { return len(FusedKernels()) > 1 }
 

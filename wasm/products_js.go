@@ -24,7 +24,7 @@ func FusedKernels() []string {
 	return []string{Twin}
 }
 
-// Fuses tells whether this browser's f32x4.relaxed_madd is a fused multiply-add. It
+// Fuses reports whether this browser's f32x4.relaxed_madd is a fused multiply-add. It
 // may also round twice: on processors without FMA it does.
 func Fuses() bool { return relaxedFuses() }
 

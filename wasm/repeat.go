@@ -35,7 +35,7 @@ type Moves struct {
 	NF4 Move `json:"nf4"`
 }
 
-// repeated tells whether an export is in a repeat.
+// repeated reports whether an export is in a repeat.
 func (m *Manifest) repeated(export int) bool {
 	return slices.ContainsFunc(m.Repeats, func(r Repeat) bool { return export >= r.First && export < r.First+r.Count })
 }

@@ -85,7 +85,7 @@ func blank(rnd *rand.Rand, a []byte) {
 	}
 }
 
-// equalBits tells whether words are equal, any NaN being equal to any.
+// equalBits reports whether words are equal, any NaN being equal to any.
 func equalBits(a, b []byte) (word int, ok bool) {
 	if bytes.Equal(a, b) {
 		return 0, true

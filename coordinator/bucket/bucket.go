@@ -1,5 +1,5 @@
-// Package bucket keeps, in an S3-compatible bucket, what owners on different machines need of a job
-// and their database does not hold: the base and the adapter that the job begins with, by the
+// Package bucket stores in an S3-compatible bucket what owners on different machines need of a job
+// beyond their database: the base and the adapter that the job begins with, by the
 // SHA-256 of their content, and each release.
 //
 // Threat model: anyone who runs the bucket may withhold anything. What is fetched by a hash is bounded

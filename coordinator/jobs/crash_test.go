@@ -177,7 +177,7 @@ func (b *barrier) passOnce() {
 }
 
 // TestAFolderOfOneJobBecomesAServers: its devices, bans, invitations and operators are the
-// fleet's from then on, what it spent counts, and the job goes on with other jobs beside it.
+// fleet's from then on, what it spent counts, and the job continues with other jobs beside it.
 func TestAFolderOfOneJobBecomesAServers(t *testing.T) {
 	dir, p := t.TempDir(), newPeople(t, 3)
 	j := tinyJob("old", 3)

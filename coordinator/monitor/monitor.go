@@ -1,4 +1,4 @@
-// Package monitor holds what a job shows of itself: its status, the bytes that crossed its sockets,
+// Package monitor holds what a job publishes: its status, the bytes that crossed its sockets,
 // finished rounds, lines of its log, and figures for Prometheus. A coordinator writes into a
 // [Monitor]; its operator's pages, progress and metrics read it.
 //

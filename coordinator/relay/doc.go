@@ -1,4 +1,4 @@
-// Package relay takes devices' connections to the process that owns their jobs, over NATS.
+// Package relay carries devices' connections over NATS to the process that owns their jobs.
 //
 // A gateway listens where devices dial, and holds nothing: no key, no job, no session. Each
 // connection is a stream of its own in one link to the owner, who ends TLS: a [Listener], as

@@ -1,4 +1,4 @@
-// Package round is one round of federated training as a pure state machine.
+// Package round implements one round of federated training as a pure state machine.
 //
 // It decides who is waited for, when a state closes, which shards survive, and what must be on disk
 // before anything is said. It never sees a tensor, a clock, a socket or a key. Like raft's Node it

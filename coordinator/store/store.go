@@ -1,4 +1,4 @@
-// Package store is the coordinator's durable state: the privacy ledger, the journal of rounds, the
+// Package store keeps the coordinator's durable state: the privacy ledger, the journal of rounds, the
 // checkpoints and the enrolled identities. It is one SQLite file or, if the folder has a [URLFile],
 // a schema of a PostgreSQL database.
 //

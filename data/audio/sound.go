@@ -35,7 +35,7 @@ var (
 	ErrShort   = errors.New("audio: the file ends before its samples do")
 )
 
-// Named says whether a file's name is that of a recording that Decode reads.
+// Named reports whether a file's name is that of a recording that Decode reads.
 func Named(name string) bool {
 	return slices.Contains([]string{".wav", ".wave", ".flac"}, strings.ToLower(filepath.Ext(name)))
 }

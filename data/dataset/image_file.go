@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// IsImage says whether a file's name is that of an image that DecodeImage reads.
+// IsImage reports whether a file's name is that of an image that DecodeImage reads.
 func IsImage(name string) bool {
 	return slices.Contains([]string{".png", ".jpg", ".jpeg", ".pgm", ".ppm"}, strings.ToLower(filepath.Ext(name)))
 }

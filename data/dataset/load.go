@@ -59,7 +59,7 @@ type Columns struct {
 	Unlabelled bool
 }
 
-// named says whether either is given.
+// named reports whether either is given.
 func (c Columns) named() bool { return c.Text != "" || c.Label != "" }
 
 func (c Columns) text() string  { return cmp.Or(c.Text, "text") }

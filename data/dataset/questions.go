@@ -78,7 +78,7 @@ func object(line []byte) (keys []string, value func(string) json.RawMessage, err
 	}, nil
 }
 
-// asks says whether a record asks something.
+// asks reports whether a record asks something.
 func asks(value func(string) json.RawMessage) bool {
 	return len(value("question")) > 0 || len(value("questions")) > 0 || len(value("fields")) > 0
 }

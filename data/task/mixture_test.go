@@ -173,7 +173,7 @@ func TestMixture(t *testing.T) {
 	}
 }
 
-// follows says whether a run of ids is in a document.
+// follows reports whether a run of ids is in a document.
 func follows(document, run []int32) bool {
 	for i := range document {
 		if i+len(run) <= len(document) && slices.Equal(document[i:i+len(run)], run) {

@@ -34,7 +34,7 @@ type EncoderSpec struct {
 	Candidates  int // size of a step's vocabulary
 	WeightDecay float64
 
-	// Engine names Backend: a run that was interrupted goes on with the one that it began with only.
+	// Engine names Backend: a run that was interrupted continues with the one that it began with only.
 	Engine string
 }
 
@@ -92,7 +92,7 @@ func (s EncoderSpec) state() (all []model.TensorSpec) {
 	return all
 }
 
-// local says whether a tensor, or that of which it is a moment, holds one row a token: its rows move
+// local reports whether a tensor, or that of which it is a moment, holds one row a token: its rows move
 // between the whole vocabulary and the step's.
 func local(name string) bool {
 	for _, suffix := range moments {

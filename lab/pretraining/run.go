@@ -28,7 +28,7 @@ type Spec struct {
 	Seed         uint64  // of initialisation, order and what is drawn; public
 
 	// StatePath is a file that keeps the state of an interrupted run, about every
-	// minute and where ctx ends: the next run with the same inputs goes on from
+	// minute and where ctx ends: the next run with the same inputs continues from
 	// there. The caller removes it once the result is safe. Empty keeps nothing.
 	StatePath string
 

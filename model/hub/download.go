@@ -117,7 +117,7 @@ type download struct {
 	came   int64 // bytes from the network
 }
 
-// run goes on with what is in the file, and begins anew, once, where that was spoilt.
+// run continues with what is in the file, and begins anew, once, where that was spoilt.
 func (d *download) run(ctx context.Context) error {
 	d.hash = d.entry.newHash()
 	n, err := io.Copy(d.hash, io.LimitReader(d.file, d.entry.size+1))

@@ -138,7 +138,7 @@ func (d decoder) headLoss(picked, labels, weights *graph.Node) (loss, surrogate 
 	return d.vocabularyLoss(picked, head, nil, labels, weights)
 }
 
-// frozenHead says whether the head is not trained.
+// frozenHead reports whether the head is not trained.
 func (d decoder) frozenHead() bool {
 	name, _, _ := d.cfg.DecoderTables()
 	if d.cfg.Decoder.OwnHead {

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-fl/starling/model/trainer"
 )
 
-// Keepable tells whether a step over a layout may be one with Keep: recordings are heard and no
+// Keepable reports whether a step over a layout may be one with Keep: recordings are heard and no
 // convolution is trained.
 func Keepable(lay *model.Layout) bool {
 	if !lay.Config.Hears() {

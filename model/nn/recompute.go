@@ -63,7 +63,7 @@ func Recomputes(memory int) []Recompute {
 // Of RecomputeByShape, in bytes. All of it follows from the shape alone, so that a step is one program everywhere.
 const keptActivations, keptProducts, keptScores = 128 << 20, 256 << 20, 256 << 20
 
-// attention says whether that of so many layers of b sequences of s places is computed again.
+// attention reports whether that of so many layers of b sequences of s places is computed again.
 func (r Recompute) attention(b, heads, s, layers int) bool {
 	return r > RecomputeNothing || r == RecomputeByShape && 4*3*b*heads*s*s*layers > keptScores
 }
@@ -92,12 +92,12 @@ func (d decoder) trainedOf(modules []string) (nodes []*graph.Node) {
 	return nodes
 }
 
-// isTrained says whether a state is a trained tensor, not what an optimizer keeps of it.
+// isTrained reports whether a state is a trained tensor, not what an optimizer keeps of it.
 func isTrained(name string) bool {
 	return strings.HasSuffix(name, ".lora_A.weight") || strings.HasSuffix(name, ".lora_B.weight") || strings.HasSuffix(name, model.DeltaSuffix)
 }
 
-// recomputes says whether a step computes of its layers again: never where more than layers is trained.
+// recomputes reports whether a step computes of its layers again: never where more than layers is trained.
 func (d decoder) recomputes(b, s int) bool {
 	if d.recompute == RecomputeNothing || d.recompute == RecomputeByShape && d.activations(b, s) <= keptActivations {
 		return false

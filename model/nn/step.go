@@ -118,7 +118,7 @@ func (s StepSpec) Layout() (*model.Layout, error) {
 	return lay, nil
 }
 
-// Together says whether several clients can take this step at once.
+// Together reports whether several clients can take this step at once.
 func (s StepSpec) Together(lay *model.Layout) bool {
 	if !s.Method.Task.Labelled() || s.Config.Textless() || s.Method.Bottlenecks() || s.rows() < s.Batch {
 		return false

@@ -33,7 +33,7 @@ func (n moduleNames) has(module string) bool {
 	return slices.ContainsFunc(n.ends, func(end string) bool { return module == end || strings.HasSuffix(module, "."+end) })
 }
 
-// read says whether they are known.
+// read reports whether they are known.
 func (n moduleNames) read() bool { return n.whole != nil || n.ends != nil }
 
 // choice reads it; nil where it is not said in a way that is read here (an expression that
@@ -104,7 +104,7 @@ func readModuleNames(key string, value any) (n moduleNames, err error) {
 	return n, err
 }
 
-// has says whether PEFT adapts a module of that name.
+// has reports whether PEFT adapts a module of that name.
 func (c *choice) has(module string) bool {
 	saved := func(m string) bool {
 		return strings.HasPrefix(module+".", m+".") || strings.Contains("."+module+".", "."+m+".")

@@ -177,7 +177,7 @@ func (f *file) take(name string) (model.RawTensor, bool) {
 	return raw, ok
 }
 
-// adapts says whether the file has a low-rank update of a module.
+// adapts reports whether the file has a low-rank update of a module.
 func (f *file) adapts(module string) bool {
 	_, a := f.find(module + suffixA)
 	_, b := f.find(module + suffixB)
@@ -282,7 +282,7 @@ func (f *file) linear(l *model.Layout, a, b model.Span, whole []float32) error {
 	return nil
 }
 
-// names says whether the configuration names a linear map of a layer, and whether that is
+// names reports whether the configuration names a linear map of a layer, and whether that is
 // known.
 func (f *file) names(module string) (named, known bool) {
 	if f.choice == nil {

@@ -1,4 +1,4 @@
-// Package nf4 is 4-bit NormalFloat (QLoRA, Dettmers et al. 2023, section 3 and
+// Package nf4 encodes 4-bit NormalFloat (QLoRA, Dettmers et al. 2023, section 3 and
 // appendix E) in the layout of bitsandbytes: the flattened values are cut into
 // blocks; a block's scale is its largest magnitude; a value is stored as the
 // code of the level nearest to value/scale, the lower one of equals; the first

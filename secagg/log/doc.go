@@ -1,4 +1,4 @@
-// Package log is the log of enrolled keys: an append-only Merkle tree (RFC 6962, section 2) of who
+// Package log implements the log of enrolled keys: an append-only Merkle tree (RFC 6962, section 2) of who
 // was enrolled and when. It makes invented devices visible. Anyone who runs the coordinator can enrol
 // any number of keys and can state any time for them. It cannot show a key to one device alone, nor
 // enrol one after a device has seen the log's head, nor in a past during which the device already

@@ -46,7 +46,7 @@ func (b *Backend) DeviceDescription(compute.DeviceNum) string { return "WebAssem
 // Finalize makes the backend unusable.
 func (b *Backend) Finalize() { b.finalized = true }
 
-// IsFinalized tells whether Finalize was called.
+// IsFinalized reports whether Finalize was called.
 func (b *Backend) IsFinalized() bool { return b.finalized }
 
 // Capabilities lists operations and dtypes offered.

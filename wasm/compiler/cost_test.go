@@ -71,7 +71,7 @@ func TestPredictedCostIsTheProvedOne(t *testing.T) {
 	}
 }
 
-// words says whether a graph's parameters and outputs are what programs take and give.
+// words reports whether a graph's parameters and outputs are what programs take and give.
 func words(g *ir.Graph) bool {
 	for _, n := range append(append([]*ir.Node(nil), g.Params...), g.Outputs...) {
 		if n.DType != ir.F32 && n.DType != ir.I32 {

@@ -1,4 +1,4 @@
-// Package cost says what the instructions of a program cost. The verifier adds it up from
+// Package cost holds the cost of a program's instructions. The verifier adds it up from
 // a module's bytes and bounds each segment by it; the compiler adds it up from what it
 // writes, cuts segments by it and so knows what the verifier will say.
 package cost

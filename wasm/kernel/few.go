@@ -17,7 +17,7 @@ const (
 	maxCodes = 1024 // terms that are packed at a time
 )
 
-// isThin says whether B is columns of whole blocks, each along memory, that few rows are multiplied with.
+// isThin reports whether B is columns of whole blocks, each along memory, that few rows are multiplied with.
 func (pl *Plan) isThin() bool {
 	q := pl.p.NF4
 	if q == nil || q.Block != nf4.Block || pl.rows > fewRows || pl.terms%nf4.Block != 0 || pl.p.B%nf4.Block != 0 {

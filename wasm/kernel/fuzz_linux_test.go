@@ -114,7 +114,7 @@ func decode(b []byte) (p Product) {
 	return p
 }
 
-// distinct tells whether a product that was prepared is one that the verifier would let pass: no group moves what it
+// distinct reports whether a product that was prepared is one that the verifier would let pass: no group moves what it
 // must not, and C's elements differ and stand apart from A and B. A result is defined only then.
 func distinct(p *Product, lo, hi int) bool {
 	apart := func(at, n int) bool { return at+n <= lo || at >= hi }

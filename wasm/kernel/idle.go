@@ -41,7 +41,7 @@ func (w *worker) findIdle(a int, idle []bool, cols int, terms []int, add bool) {
 	}
 }
 
-// zeros tells whether all terms of a row are +0 or -0. Of other rows the first term is
+// zeros reports whether all terms of a row are +0 or -0. Of other rows the first term is
 // mostly enough to tell. The first beside of them stand side by side.
 func (w *worker) zeros(row int, terms []int, beside int) bool {
 	if w.floats[row+terms[0]] != 0 { // NaN too

@@ -24,7 +24,7 @@ type Kernel struct {
 // Name returns "avx512", "avx2", "neon" or "go".
 func (k *Kernel) Name() string { return k.name }
 
-// Fuses tells whether the kernel computes fused products: without instructions for
+// Fuses reports whether the kernel computes fused products: without instructions for
 // them only Plain does.
 func (k *Kernel) Fuses() bool { return k.fused != nil }
 

@@ -1,5 +1,5 @@
-// Package fleet is who is enrolled: which devices may be drawn, which are there, how long
-// one that is not is worth waiting for, and what is held against each.
+// Package fleet holds the enrolled devices: which may be drawn, which are connected, how long
+// an absent one is waited for, and each one's strikes.
 //
 // A Fleet belongs to one goroutine. It has no clock, no store and no connection of its own:
 // anyone who holds it says what has happened, and when. What it remembers of presence decides
@@ -50,7 +50,7 @@ type Presence struct {
 	Rests   time.Time // until when it is taken into no round because of that
 }
 
-// There tells whether a device could be assigned now.
+// There reports whether a device could be assigned now.
 func (d *Device) There(now time.Time) bool { return d.Ready && !now.Before(d.Rests) }
 
 // Works notes that a device has sent what it trained: it is not silent.

@@ -37,7 +37,7 @@ func (t *Trace) Text() (string, error) {
 	return string(b), nil
 }
 
-// Resume goes on with a trace that an earlier process began. Devices that were forgotten since
+// Resume continues with a trace that an earlier process began. Devices that were forgotten since
 // keep their places in alarms: one of them may have made them.
 func (t *Trace) Resume(text string, f *Fleet) error {
 	var k keptTrace

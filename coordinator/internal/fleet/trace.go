@@ -50,7 +50,7 @@ const (
 	maxPlaces = 1 << 13
 )
 
-// Tracing tells whether shards shall be as small as devices accept them: the more
+// Tracing reports whether shards shall be as small as devices accept them: the more
 // there are, the more an alarm tells.
 func (t *Trace) Tracing() bool { return t.on }
 

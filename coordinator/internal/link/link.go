@@ -1,5 +1,5 @@
-// Package link is one device's connection for as long as it is open: frames that wait for
-// a slow reader, pings for one that has fallen silent, and messages that are decoded within
+// Package link holds one device's open connection: frames that wait for a slow reader, pings
+// for a silent one, and messages that are decoded within
 // their bounds before anybody sees them. It also counts connections, and what an address
 // may try in an hour.
 //

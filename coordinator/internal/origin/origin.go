@@ -1,4 +1,4 @@
-// Package origin says which connections come from one place.
+// Package origin groups connections by where they come from.
 package origin
 
 import "net/netip"

@@ -1,5 +1,5 @@
-// Package timing says when: how long each state of a round may last, when the deadlines of
-// its shards pass, and until when those are waited for whose connection broke. None of it
+// Package timing computes deadlines: how long each state of a round may last, when its shards
+// are late, and how long devices with a broken connection are waited for. None of it
 // sleeps: anyone who holds it asks when the next moment is, and says that it has come.
 package timing
 

@@ -77,7 +77,7 @@ func WriteJSONLines(path string, set *dataset.Set) (err error) {
 	return w.Flush()
 }
 
-// shareDocument says whether two questions are about the same document, in the same
+// shareDocument reports whether two questions are about the same document, in the same
 // memory, of the same user.
 func shareDocument(e, o dataset.Example) bool {
 	same := len(e.Words) > 0 && len(e.Words) == len(o.Words) && &e.Words[0] == &o.Words[0]

@@ -22,7 +22,7 @@ import (
 
 // Folder is the folder of what this user's data has given. A data set is known
 // there by its examples, wherever its file lies and under whatever identity it joins:
-// copied, renamed, sorted or grown by some lines it is the same one, and goes on with
+// copied, renamed, sorted or grown by some lines it is the same one, and continues with
 // the same account. Of the examples only a keyed sample of hashes is kept.
 type Folder struct {
 	dir string

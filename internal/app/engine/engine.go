@@ -1,4 +1,4 @@
-// Package engine is what computes training steps and predictions for commands: the compiled
+// Package engine computes training steps and predictions for commands: by the compiled
 // program that every device runs, or a plugin where the program that links this has one.
 package engine
 

@@ -41,7 +41,7 @@ func (s *subject) Open() (err error) {
 	return err
 }
 
-// Asks says whether the model answers questions in words: only then is there anything to remove.
+// Asks reports whether the model answers questions in words: only then is there anything to remove.
 func (s *subject) Asks() bool { return s.examiner.Asks() }
 
 // chunk is how many examples are looked at between two words of how far it is.

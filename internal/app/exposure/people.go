@@ -1,5 +1,5 @@
-// Package exposure looks at what a released model shows of the examples of members, which it was
-// trained on, and of others, for the attacks of dp/audit/membership and dp/audit/memorization to weigh.
+// Package exposure scores a released model on the examples of members, on which it was trained, and
+// of others. The attacks of dp/audit/membership and dp/audit/memorization use the scores.
 package exposure
 
 import (

@@ -1,4 +1,4 @@
-// Package fleetdata is what a fleet on this machine trains on: generated (invoices, digits,
+// Package fleetdata makes the data of a fleet on this machine: generated (invoices, digits,
 // questions about documents, spoken words, commands), or a labelled file that is divided over devices and held out of.
 package fleetdata
 

@@ -47,7 +47,7 @@ func Hash(path string, columns dataset.Columns, of *dataset.Set) (_ string, err 
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// namesFile says whether an example has a file beside the one that it is in.
+// namesFile reports whether an example has a file beside the one that it is in.
 func namesFile(e dataset.Example) bool {
 	return e.Recording != nil || e.Image != nil && e.Image.File() != ""
 }

@@ -1,4 +1,4 @@
-// Package inspection says what a training program is, verified as an edge would.
+// Package inspection verifies a training program as a device does, and describes it.
 package inspection
 
 import (

@@ -1,4 +1,4 @@
-// Package outcome is what a finished job says of itself: accuracies, guarantees, bytes, for people
+// Package outcome reports on a finished job: accuracies, guarantees, bytes, for people
 // as a table and for machines as JSON.
 package outcome
 

@@ -144,7 +144,7 @@ func (b *bubbled) sides() []watchdog.Side {
 }
 
 // An outage of one second to a minute, begun in any state of a round, ends no
-// device: it goes on with that round or with the next. The coordinator learns of
+// device: it continues with that round or with the next. The coordinator learns of
 // it only when the device is back, or by its pings.
 func TestOutages(t *testing.T) {
 	states := []string{

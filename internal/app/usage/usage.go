@@ -1,5 +1,5 @@
-// Package usage marks errors of how a program was called: flags, arguments and settings that cannot be.
-// A command that fails with one exits with 2 and says where its usage stands.
+// Package usage marks errors of invocation: flags, arguments and settings that are invalid.
+// A command that fails with one exits with 2 and names its help.
 package usage
 
 import (

@@ -1,5 +1,5 @@
-// Package l2 is the Euclidean norm by which updates are clipped and bounded, and
-// by which means are compared: one, so that no two places differ in the last bit.
+// Package l2 computes the Euclidean norm that clips and bounds updates and compares means.
+// It is the only one, so that no two places differ in the last bit.
 package l2
 
 import "math"

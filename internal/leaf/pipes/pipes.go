@@ -1,4 +1,4 @@
-// Package pipes is a network without a system call, for tests in a synctest bubble:
+// Package pipes simulates a network without system calls, for tests in a synctest bubble:
 // its clock moves as soon as everybody waits. Cut breaks a response off.
 package pipes
 

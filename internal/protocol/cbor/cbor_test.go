@@ -135,7 +135,7 @@ func read(r *Reader, again []byte, depth int) []byte {
 	return AppendUint(again, r.Uint(math.MaxUint64, "integer"))
 }
 
-// ours says whether what the library read is of the three types.
+// ours reports whether what the library read is of the three types.
 func ours(v any, depth int) bool {
 	switch v := v.(type) {
 	case uint64, []byte:

@@ -1,5 +1,5 @@
-// Package contract is what a coordinator and its devices must agree on without
-// saying it: what both derive from the announced job and a round's plan. That is
+// Package contract derives what a coordinator and its devices must agree on, from the
+// announced job and a round's plan, so that neither sends it. That is
 // the lattice, the clipping count, the width of the ring, secagg's configuration,
 // and which slices differences are taken against. The hash that secagg signs
 // binds the result; two sides that derive differently never finish a round.

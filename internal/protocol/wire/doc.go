@@ -1,5 +1,5 @@
-// Package wire defines what a Starling device and a coordinator say to each
-// other: typed messages, their canonical bytes, their sizes and their order.
+// Package wire defines the messages between a Starling device and a coordinator:
+// their types, their canonical bytes, their sizes and their order.
 //
 // One WebSocket binary message carries one frame: a kind byte and a CBOR array
 // (RFC 8949, core deterministic encoding, section 4.2.1). flow.go lists every

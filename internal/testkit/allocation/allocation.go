@@ -1,4 +1,4 @@
-// Package allocation holds decoders, in tests, to what they may allocate.
+// Package allocation bounds, in tests, what decoders allocate.
 package allocation
 
 import (

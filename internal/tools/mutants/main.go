@@ -1,4 +1,4 @@
-// Command mutants puts the faults that stand in its folder, one after another, into the
+// Command mutants puts the faults listed in its folder, one after another, into the
 // private path (clipping, rounding, masks, noise, coins, floors, ledger, accountants) and
 // says which of them no test notices. make mutants runs it; docs/RATIONALE.md says why
 // the faults are written by hand.

@@ -20,7 +20,7 @@ import (
 
 // TestDumpAndRestore: a database is dumped as docs/OPERATE.md says, in the middle of a job, and
 // restored into another one of the same server. Both kinds of ledger verify there as they did, a
-// server over the copy goes on with the devices that were enrolled, and every round that the job ends
+// server over the copy continues with the devices that were enrolled, and every round that the job ends
 // with is charged once.
 func TestDumpAndRestore(t *testing.T) {
 	for _, tool := range []string{"pg_dump", "psql"} {

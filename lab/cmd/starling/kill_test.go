@@ -145,7 +145,7 @@ func freePort(t *testing.T) string {
 	return ""
 }
 
-// A coordinator killed between rounds goes on with the next one: devices come
+// A coordinator killed between rounds continues with the next one: devices come
 // back by themselves, the ledger holds every round once, and what it released
 // can be used.
 func TestServeSurvivesKill(t *testing.T) {

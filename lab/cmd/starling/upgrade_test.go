@@ -44,7 +44,7 @@ func hashesOf(t *testing.T, ledger []byte) (hashes []string) {
 
 // TestUpgrade: each folder of a job that an earlier program was killed in (testdata/upgrade,
 // with the script that made them) is today's: its ledger verifies with the hashes that the
-// earlier program gave it, a backup that is put back goes on with the devices that were
+// earlier program gave it, a backup that is put back continues with the devices that were
 // enrolled, and the job ends with every round in the ledger once.
 func TestUpgrade(t *testing.T) {
 	folders, err := filepath.Glob(filepath.Join("testdata", "upgrade", "*", "folder.zip"))
@@ -191,7 +191,7 @@ func upgrade(t *testing.T, folder string) {
 
 // TestUpgradeFleet: the folder of a server of several jobs that an earlier program was killed in is
 // today's. The fleet's ledger and each job's verify with the heads and hashes of before; a backup of
-// them, put back, goes on with the devices that were enrolled until both jobs are over, and what the
+// them, put back, continues with the devices that were enrolled until both jobs are over, and what the
 // fleet's ledger charges their own do, once.
 func TestUpgradeFleet(t *testing.T) {
 	folders, err := filepath.Glob(filepath.Join("testdata", "upgrade", "*", "fleet.zip"))

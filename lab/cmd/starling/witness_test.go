@@ -20,7 +20,7 @@ import (
 	"github.com/starling-fl/starling/secagg/log"
 )
 
-// aWitness signs what goes on from what it has seen (C2SP tlog-witness).
+// aWitness signs what continues from what it has seen (C2SP tlog-witness).
 type aWitness struct {
 	key ed25519.PrivateKey
 

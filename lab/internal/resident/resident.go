@@ -1,4 +1,4 @@
-// Package resident is what memory processes hold, for runs that look for its growth or its peak.
+// Package resident measures the memory that processes hold, for runs that look for its growth or its peak.
 package resident
 
 import (

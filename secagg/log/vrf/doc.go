@@ -1,4 +1,4 @@
-// Package vrf is a verifiable random function: ECVRF-EDWARDS25519-SHA512-TAI of RFC 9381.
+// Package vrf implements a verifiable random function: ECVRF-EDWARDS25519-SHA512-TAI of RFC 9381.
 // Anyone who holds an Ed25519 key draws with it, for each input, one number that nobody else
 // can foretell, and that anybody can check who has the public key, the input and the proof:
 // there is exactly one that verifies.

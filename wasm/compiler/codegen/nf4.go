@@ -176,7 +176,7 @@ func (g *Generator) packNF4(p product) *emit.Func {
 	return g.M.Adopt(f)
 }
 
-// startAligned tells whether every block starts at a multiple of 8 elements, given that the whole operand does.
+// startAligned reports whether every block starts at a multiple of 8 elements, given that the whole operand does.
 func (p product) startAligned() bool {
 	if p.start%8 != 0 {
 		return false

@@ -40,7 +40,7 @@ func (g *Generator) trial() *Generator {
 	return &t
 }
 
-// dear says whether a call that runs a block of a product takes too long.
+// dear reports whether a call that runs a block of a product takes too long.
 func (g *Generator) dear(p product, flops uint64) bool {
 	return flops > maxUnitFLOPs || g.trial().driver(p).Cost() > g.Most-argumentsCost
 }

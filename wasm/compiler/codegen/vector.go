@@ -11,7 +11,7 @@ import (
 // In vector code a float32 or int32 is a lane, a bool a lane of ones or zeros. Values that do not depend on the
 // vectorised loop have four equal lanes. Code for a single element computes all four lanes and uses lane 0.
 
-// vectorizable tells whether every value of the loop can be computed in lanes.
+// vectorizable reports whether every value of the loop can be computed in lanes.
 func (k *kernel) vectorizable() bool {
 	for _, o := range k.l.Outs {
 		if o.DType == ir.I64 {

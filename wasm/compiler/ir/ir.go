@@ -131,16 +131,16 @@ const (
 	lastHeavy
 )
 
-// IsView tells whether the operation only renames elements of its operand.
+// IsView reports whether the operation only renames elements of its operand.
 func (o Op) IsView() bool { return o > firstView && o < lastView }
 
-// IsElementwise tells whether each element depends only on the operands' elements of the same index.
+// IsElementwise reports whether each element depends only on the operands' elements of the same index.
 func (o Op) IsElementwise() bool { return o > firstElementwise && o < lastElementwise }
 
-// IsReduce tells whether the operation is a plain reduction over axes.
+// IsReduce reports whether the operation is a plain reduction over axes.
 func (o Op) IsReduce() bool { return o >= ReduceSum && o <= ReduceXor }
 
-// IsHeavy tells whether the result must be in memory.
+// IsHeavy reports whether the result must be in memory.
 func (o Op) IsHeavy() bool { return o > firstHeavy && o < lastHeavy }
 
 // DotAxes are the contracting and batch axes of both operands of Dot. The result's axes are the batch axes, the other
@@ -198,7 +198,7 @@ func (n *Node) Len() int { return Len(n.Dims) }
 // Bytes returns the size in memory.
 func (n *Node) Bytes() int { return n.Len() * n.DType.Size() }
 
-// IsScalarConst tells whether the node is a constant with one element.
+// IsScalarConst reports whether the node is a constant with one element.
 func (n *Node) IsScalarConst() bool { return n.Op == Const && n.Len() == 1 }
 
 // Bits returns the first element of a constant as raw bits.

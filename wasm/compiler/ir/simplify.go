@@ -141,7 +141,7 @@ func (g *Graph) fold(n *Node) *Node {
 	return g.Add(Broadcast, F32, n.Dims, Attr{}, c)
 }
 
-// isSplat tells whether every element of x is the constant v.
+// isSplat reports whether every element of x is the constant v.
 func isSplat(x *Node, v float32) bool {
 	for x.Op == Broadcast || x.Op == Reshape {
 		x = x.In[0]
@@ -169,7 +169,7 @@ func sorted(axes []int) bool {
 	return true
 }
 
-// movesData tells whether a transposition changes the order of elements.
+// movesData reports whether a transposition changes the order of elements.
 func movesData(axes, dims []int) bool {
 	last := -1
 	for _, a := range axes {

@@ -48,7 +48,7 @@ func refsOf(s Stage) (list []Ref) {
 	return list
 }
 
-// even tells whether offsets follow from the round's number: by as much in every two rounds.
+// even reports whether offsets follow from the round's number: by as much in every two rounds.
 func even(s []Ref) bool {
 	for i := range s {
 		if i >= 2 && s[i].Off-s[i-2].Off != s[2].Off-s[0].Off {
@@ -87,7 +87,7 @@ func (l *links) join(refs []Ref) bool {
 	return false
 }
 
-// agree tells whether links as they are leave each buffer free to be followed by the next.
+// agree reports whether links as they are leave each buffer free to be followed by the next.
 func (l *links) agree(s []*Buffer) bool {
 	for i, b := range s[1:] {
 		if n := l.next[s[i]]; n != nil && n != b {

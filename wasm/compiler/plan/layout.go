@@ -158,7 +158,7 @@ func newItem(c *chain) *item {
 	return it
 }
 
-// apart tells whether buffers of one slot never live at the same time.
+// apart reports whether buffers of one slot never live at the same time.
 func (c *chain) apart() bool {
 	last := make(map[int][]span)
 	for i, b := range c.buffers {
@@ -174,7 +174,7 @@ func (c *chain) apart() bool {
 	return true
 }
 
-// meets tells whether two items live at the same time.
+// meets reports whether two items live at the same time.
 func (it *item) meets(o *item) bool {
 	for i, j := 0, 0; i < len(it.lives) && j < len(o.lives); {
 		if it.lives[i].meets(o.lives[j]) {

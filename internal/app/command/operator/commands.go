@@ -1,4 +1,4 @@
-// Package operator has the commands of anyone who runs a job, plans one or uses what it released:
+// Package operator has the commands for running and planning a job, and for using its model:
 // serve and what goes with it, demo, privacy, evaluate, import and export.
 package operator
 
