@@ -153,7 +153,7 @@ export interface Quote {
  * - `data`: the data cannot be read, or do not fit the job
  * - `account`: the account of what the data has given cannot be read or kept
  * - `promise`: the coordinator asks for more rounds, or another program, than it announced
- * - `protocol`: the coordinator breaks the protocol, or somebody is in between
+ * - `protocol`: the coordinator breaks the protocol, or somebody stands in between
  * - `options`: what was asked of the package makes no sense
  * - `failed`: anything else; the message says what
  */
