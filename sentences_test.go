@@ -3,6 +3,7 @@ package starling
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -41,6 +42,34 @@ func TestSentencesAreFound(t *testing.T) {
 	want := []string{"One of `a.b` and two.", "Three?", "four", "(five.)", "six", "seven", "eight.", "nine"}
 	if strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A long document begins with links to its sections, all of them and in their order.
+func TestContentsAreCurrent(t *testing.T) {
+	heading := regexp.MustCompile(`(?m)^(##+) (.+)$`)
+	odd := regexp.MustCompile(`[^a-z0-9 -]`)
+	for name, level := range map[string]string{"docs/OPERATE.md": "##", "docs/MODELS.md": "##", "docs/SIMULATE.md": "##", "docs/RATIONALE.md": "###"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		fence := false
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(line, "```") {
+				fence = !fence
+			}
+			if m := heading.FindStringSubmatch(line); m != nil && m[1] == level && !fence {
+				anchor := strings.ReplaceAll(odd.ReplaceAllString(strings.ToLower(m[2]), ""), " ", "-")
+				want = append(want, "["+m[2]+"](#"+anchor+")")
+			}
+		}
+		head, _, _ := strings.Cut(string(text), "\n## ")
+		got := regexp.MustCompile(`\[[^\]]+\]\(#[^)]*\)`).FindAllString(strings.Join(strings.Fields(head), " "), -1)
+		if len(want) < 5 || !slices.Equal(got, want) {
+			t.Errorf("%s begins with\n%s\nits sections are\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
 	}
 }
 
