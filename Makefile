@@ -50,6 +50,14 @@ else
 endif
 	@test -d ../shared/data || echo "SKIPPED for want of ../shared/data: tests at $$(grep -r 'realdata\.Path(' --include=*_test.go . | grep -vc internal/testkit/realdata) places"
 
+# The tests of the core that take half of its processor time, and the packages that do nothing else.
+SLOW := ^Test(AMillionClients|AccountsBoundTheLedger|AccountsOfAStrangeLedger|CutCallsAgree|DeepBase|EqualForAnyNumberOfWorkers|EqualToAFleetOverSockets|FindsThatOneCoinDecidesOverAShard|Golden.*|HitsAreInTheLedger|HostileBomb|HostileCoalitionFramesNobody|HostileFields.*|HostileFraming|HostilePoison|HostileSilence|InterruptedRunsGoOn|KernelsEqualTwins|Kill|LogosTellWhoseDocumentsAre|MemoryIsBounded|OutsideReferences|OwnNoiseUnderDropouts|PartsAgree|PermutedLabels|ProgramAgainstReference.*|RemovedAnswersAreNotSeen|RepeatsEqualWrittenOut|ShardsAreDealt|SlowLines|SoundJobs|StatesThatDoNotFit|StrikersAreFound|Together.*|Transcripts|Try|UnderJS|UploadOverhead)$$
+quick: ## Run the core's tests without the slow ones, in a minute or less (PKG=./edge/... for some)
+	$(GO) test $(TESTFLAGS) -short -skip '$(SLOW)' $(or $(PKG),./...)
+
+nightly: ## Run all tests with all cases, of which make test plays some (hostile fields, flaws that are put back)
+	STARLING_NIGHTLY=1 $(MAKE) test
+
 # With -short tests of thousands of hostile messages play one in six: each goes the same way.
 # What is left out measures (a bias, bytes, a variance) or compares bits over rounds that other tests play too.
 # GoMLX's Go backend does pointer arithmetic that checkptr, which -race turns on, stops at.
@@ -131,4 +139,4 @@ reference: ## Write the npm package's reference (TypeDoc) to dist/edge-reference
 clean: ## Remove what was built
 	rm -rf bin dist starling-demo && git clean -qfdX web/dist
 
-.PHONY: help build edge demo test race arm64 stress fuzz mutants lint soak bench generate base documents commands man web reference clean interop xla reproduction release image same
+.PHONY: help build edge demo test quick nightly race arm64 stress fuzz mutants lint soak bench generate base documents commands man web reference clean interop xla reproduction release image same

@@ -102,7 +102,8 @@ internal/app/fleetdata: internal/leaf/named data/dataset data/dataset/files data
 internal/app/inspection: internal/leaf/named wasm internal/app/bases internal/app/usage job wasm/program
 internal/leaf/jinja:
 internal/leaf/l2:
-internal/testkit/mutant:
+internal/testkit/mutant: internal/testkit/nightly
+internal/testkit/nightly:
 internal/app/outcome: coordinator/monitor dp model/evaluate internal/app/sim internal/leaf/terminal job model
 internal/leaf/palette:
 internal/leaf/pipes:
@@ -216,8 +217,14 @@ type listed struct {
 	Deps       []string
 }
 
+// lists are what list has found, by environment.
+var lists = map[string]map[string]listed{}
+
 func list(t *testing.T, env ...string) map[string]listed {
 	t.Helper()
+	if found, ok := lists[strings.Join(env, " ")]; ok {
+		return found
+	}
 	found := map[string]listed{}
 	for _, folder := range []string{".", "lab"} { // a module each
 		cmd := exec.CommandContext(watchdog.Context(t), "go", "list", "-e", "-json=ImportPath,Imports,Deps", "./...")
@@ -239,6 +246,7 @@ func list(t *testing.T, env ...string) map[string]listed {
 			}
 		}
 	}
+	lists[strings.Join(env, " ")] = found
 	return found
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/leaf/cputime"
+	"github.com/starling-fl/starling/internal/testkit/nightly"
 )
 
 // accountedJob is a private one of so many rounds, drawn by coins.
@@ -46,7 +47,11 @@ func drawn(tb testing.TB, t *core.Terms, rounds int) []dp.Event {
 // TestAccountsBoundTheLedger: what is shown for a number of rounds is never below
 // what the ledger of those rounds comes to, close to it, and within the budget.
 func TestAccountsBoundTheLedger(t *testing.T) {
-	for _, rounds := range []int{12, 300} {
+	many := 120 // more than curvePoints
+	if nightly.All() {
+		many = 300
+	}
+	for _, rounds := range []int{12, many} {
 		terms := accountedJob(t, rounds)
 		all := drawn(t, terms, rounds)
 		a, err := newAccounts(terms, nil)

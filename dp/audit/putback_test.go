@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/internal/testkit/mutant"
+	"github.com/starling-fl/starling/internal/testkit/nightly"
 	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // Flaws that were, or could be, in the release are found where they are put back: the
 // audits of TestSoundJobs then find a flaw, not merely an error.
 func TestPutBack(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the package once for each flaw")
-	}
+	nightly.Only(t, "it builds the package once for each flaw, as make mutants does")
 	f, err := os.Open("../../internal/tools/mutants/audit.txt")
 	ok(t, err)
 	defer f.Close()
