@@ -20,7 +20,7 @@ import (
 // A variable or key of the command that is no flag of it is an error: it is a typing
 // mistake, and would be a setting that does not hold.
 func Settings(cmd *cobra.Command) {
-	file := cmd.Flags().String("config", "", fmt.Sprintf("YAML file of this command's flags, one a line (dir: run1); a flag goes before the variable %sFLAG, and that before the file", prefix(cmd)))
+	file := cmd.Flags().String("config", "", fmt.Sprintf("YAML file of this command's flags, one a line (dir: run1). Precedence: flag, variable %sFLAG, file", prefix(cmd)))
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := fromEnvironment(cmd, os.Environ()); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/starling-fl/starling/internal/leaf/strict"
 )
 
-// Policy is where an owner's limits come from: Set goes before the file, and that before the defaults.
+// Policy holds an owner's limits. Precedence: Set, file, defaults.
 type Policy struct {
 	File       string                   // YAML; "" for none
 	Set        func(*edge.Policy) error // what was given otherwise
