@@ -238,7 +238,7 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 	training := c.t.Job.Training.At(int(c.core.Version()), c.t.Job.Rounds)
 	plan := &wire.Plan{
 		Task: c.task, Round: r.ID(), Version: c.core.Version(), Rank: uint16(r.Rank()), Values: uint32(r.Vector().Lattice.Dim()),
-		Rotation: r.Rotation(), ClipNorm: r.Vector().Lattice.Clip(),
+		Rotation: r.Rotation(), ClipNorm: r.Norm(),
 		CountCoordinates: uint32(r.Vector().Count.Coordinates), CountSymbol: uint32(r.Vector().Count.Symbol),
 		FigureCoordinates: uint32(r.Vector().Figures.Coordinates), FigureSymbol: uint32(r.Vector().Figures.Symbol),
 		OwnNoise: c.t.Own.Multiplier, Honest: c.t.Own.Honest,

@@ -92,7 +92,7 @@ func (c *Coordinator) ended(r *running, released, charged bool, reason string) {
 		RoundID: c.status.RoundID, Turnout: c.status.Turnout, Guarantees: c.status.Guarantees,
 		Released: released, Reason: reason, Seconds: time.Since(r.began).Seconds(),
 	}
-	rec.ClipNorm = r.Vector().Lattice.Clip()
+	rec.ClipNorm = r.Norm()
 	if released {
 		rec.Fleet = r.Fleet()
 	}

@@ -21,6 +21,7 @@ type Contribution struct {
 	Labels      int            // of the job, which bounds a loss
 	Work        float64        // most that the training of Units may take, in Task.Work's units; 0: no limit
 	Units       int            // most units that the job lets a device hold; 0: one
+	Groups      int            // that each unit's examples are in, and Lattice is one's of; 0 and 1: none
 	MinExamples int            // distinct examples that each unit's update averages, else it is absent; 0: any number
 	Task        Task           // the training; a unit's Steps, Columns, Batches, Work and Progress are filled in here
 
@@ -49,24 +50,41 @@ type Contribution struct {
 	Norm func(float64)
 }
 
-// steps is how many a unit takes. A batch never holds an example twice, so that the
-// last one of a pass may be short.
-func (c Contribution) steps(u unit) int {
+// steps is how many a unit takes, or one of its groups. A batch never holds an example twice, so
+// that the last one of a pass may be short.
+func (c Contribution) steps(data *local) int {
 	if c.Task.Epochs == 0 {
 		return c.Task.Steps
 	}
-	n, batch := u.data.trained(), max(1, c.Task.Batch)
+	n, batch := data.trained(), max(1, c.Task.Batch)
 	passes := float64(c.Task.Epochs) * float64((n+batch-1)/batch)
 	return int(min(float64(c.Task.Steps), max(1, passes)))
 }
 
+// parts are those of a unit that are trained, each by itself.
+func (c Contribution) parts(u unit) ([]*local, error) {
+	if max(1, u.groups) != max(1, c.Groups) {
+		return nil, fmt.Errorf("edge: data in %d groups, the round's vector is of %d", max(1, u.groups), max(1, c.Groups))
+	}
+	return u.trainable(), nil
+}
+
+// averaged is how many distinct examples a unit's update averages, where so many rows of each part
+// are taken. Of a unit in groups it does not depend on who is in which.
+func (u unit) averaged(part *local, order []int, rows int) int {
+	if u.parts == nil {
+		return part.distinct(order, rows)
+	}
+	return min(u.data.distinctTrained(), rows*u.groups)
+}
+
 // Contribute is a device's whole part in a round but for the masks: each unit
-// that is in trains from the same start, is clipped and quantized by itself, and
-// the sum of their vectors is returned, with the device's own noise where the round asks
+// that is in trains from the same start, is clipped and quantized by itself, and so is each
+// group of its examples where it has groups, and the sum of their vectors is returned, with the device's own noise where the round asks
 // for it: Lattice.D() symbols and behind them
 // Count's. It is the one path from data to symbols.
 //
-// A unit whose data makes training fail, or whose steps come upon fewer distinct examples
+// A unit, or group, whose data makes training fail, or whose steps come upon fewer distinct examples
 // than its owner wants, contributes zeros, as an absent one does. Whoever
 // makes base and start can choose for which data it fails: to refuse the round for it
 // would tell of one device, in the clear, whether it has such data. Nor must one
@@ -85,16 +103,17 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 	if err != nil {
 		return nil, err
 	}
-	u := newUpdate(contract.Vector{Lattice: c.Lattice, Count: c.Count, Figures: c.Figures}, random(c.Seed, forRounding, c.Round))
+	u := newUpdate(contract.Vector{Lattice: c.Lattice, Count: c.Count, Figures: c.Figures, Groups: c.Groups}, random(c.Seed, forRounding, c.Round))
 	order := random(c.Seed, forBatches, c.Round)
 	t := c.Task
 	t.Columns = data.Columns()
 	// Not by how many are in, nor by what each holds: a refusal would tell of that.
-	t.Work, t.MostSteps = c.Work/float64(max(1, c.Units)), c.Task.Steps+c.Task.Scored
+	groups := max(1, c.Groups)
+	t.Work, t.MostSteps = c.Work/float64(max(1, c.Units)*groups), c.Task.Steps+c.Task.Scored
 	if len(units) == 0 && len(data.units) > 0 && len(c.Seed) == 0 {
 		// What refuses a round must not do so for those alone who have a unit in it: one
 		// is trained, for nothing.
-		t.Steps = c.steps(data.units[0])
+		t.Steps = c.steps(data.units[0].data)
 		rows, err := data.units[0].data.order(order)
 		if err != nil {
 			return nil, err
@@ -115,12 +134,24 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 		lambda = c.Dual.lambda
 	}
 	var before, total int64
+	type training struct {
+		of   unit
+		data *local
+	}
+	var all []training
 	for _, one := range units {
-		total += int64(c.steps(one))
+		parts, err := c.parts(one)
+		if err != nil {
+			return nil, err
+		}
+		for _, part := range parts {
+			total += int64(c.steps(part))
+			all = append(all, training{one, part})
+		}
 	}
 	c.Progress(0, total)
-	for _, one := range units {
-		t.Steps = c.steps(one)
+	for _, one := range all {
+		t.Steps = c.steps(one.data)
 		rows, err := one.data.order(order)
 		if err != nil {
 			return nil, err
@@ -128,7 +159,7 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 		if t.Features = c.Task.Features; t.Features == nil {
 			t.Features = one.data.features
 		}
-		averaged := one.data.distinct(rows, t.Steps*t.Batch)
+		averaged := one.of.averaged(one.data, rows, t.Steps*t.Batch)
 		t.Batches = one.data.batches(order, rows, t.Steps, t.Batch)
 		measured, err := c.score(ctx, trainer, t, one.data)
 		if err != nil {
@@ -147,14 +178,14 @@ func Contribute(ctx context.Context, trainer Trainer, data *Data, c Contribution
 			err = fmt.Errorf("%w: %d, and its owner wants %d (--examples)", errFew, averaged, c.MinExamples)
 		}
 		if err == nil {
-			for i, v := range lambda {
-				delta[i] += v
+			for i, v := range lambda { // of the sum: each group has its share
+				delta[i] += v / float32(groups)
 			}
 			var norm float64
 			if measured != nil && len(c.Seed) == 0 { // no two runs have the same
 				measured.Speed = pace.speed()
 			}
-			if norm, err = u.add(delta, c.Task.Weight(one.data.distinct(rows, one.data.n)), measured, c.Labels); err == nil && c.Norm != nil {
+			if norm, err = u.add(delta, c.Task.Weight(one.data.distinct(rows, one.data.n)*groups), measured, c.Labels); err == nil && c.Norm != nil {
 				c.Norm(norm)
 			}
 			clear(delta)

@@ -126,11 +126,12 @@ func (p *Policy) checkTensors(l *model.Layout, rank int) error {
 // wants: by what it plans, not by what this device holds, so that a refusal says nothing
 // of that.
 func (p *Policy) checkAverage(j *wire.Job, pl *wire.Plan) error {
-	most := uint64(pl.Steps) * uint64(j.Batch)
+	groups := uint64(max(1, j.Groups))
+	most := groups * uint64(pl.Steps) * uint64(j.Batch)
 	if most >= uint64(p.Examples) {
 		return nil
 	}
-	return &PolicyError{"examples", fmt.Sprintf("the round's %d steps of %d examples average %d at most", pl.Steps, j.Batch, most), whyFew,
+	return &PolicyError{"examples", fmt.Sprintf("the round's %d steps of %d examples average %d at most", groups*uint64(pl.Steps), j.Batch, most), whyFew,
 		strconv.FormatUint(max(1, most), 10), "at least " + strconv.Itoa(p.Examples)}
 }
 

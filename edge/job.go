@@ -195,7 +195,7 @@ func (c *client) readData(j *job, pause func() error) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := newData(set, j.form, int(j.Providers), j.ProviderRate, pause)
+	d, err := newData(set, j.form, division{int(j.Providers), j.ProviderRate, int(j.Groups), c.cfg.Seed}, pause)
 	if err != nil || j.HeldOut == 0 {
 		return d, err
 	}

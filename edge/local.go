@@ -25,6 +25,10 @@ type Data struct {
 type unit struct {
 	name string // "" for the device
 	data *local
+
+	groups int      // that data is in; 0 and 1: none
+	group  []int    // of each row
+	parts  []*local // data in groups; nil: it has none
 }
 
 // NewData encodes a set for a job's task and divides it. providers is the most that a device may hold where the job protects those,
@@ -34,15 +38,30 @@ type unit struct {
 // make who is left depend on who else is there, and no epsilon would hold for
 // them.
 func NewData(set *dataset.Set, t task.Task, providers int, rate float64) (*Data, error) {
-	return newData(set, t, providers, rate, nil)
+	return newData(set, t, division{providers: providers, rate: rate}, nil)
+}
+
+// division is how a job has a device's examples divided.
+type division struct {
+	providers int // most that a device may hold; 0: the device is the unit
+	rate      float64
+	groups    int    // of each unit; 0 and 1: none
+	seed      []byte // that groups are drawn by; empty: crypto/rand
 }
 
 // newData is NewData, which calls pause between two examples where that is not nil, and ends
 // with its error.
-func newData(set *dataset.Set, t task.Task, providers int, rate float64, pause func() error) (*Data, error) {
+func newData(set *dataset.Set, t task.Task, by division, pause func() error) (*Data, error) {
+	providers, rate := by.providers, by.rate
+	rnd := random(by.seed, forGroups, 0)
 	if providers == 0 {
 		all, err := encode(set, t, mostEncoded, pause)
-		return &Data{units: []unit{{data: all}}}, err
+		if err != nil {
+			return nil, err
+		}
+		one := unit{data: all}
+		err = one.divide(set, by, rnd, pause)
+		return &Data{units: []unit{one}}, err
 	}
 	names, parts, err := divide(set, providers)
 	if err != nil {
@@ -54,7 +73,10 @@ func newData(set *dataset.Set, t task.Task, providers int, rate float64, pause f
 		if err != nil {
 			return nil, err
 		}
-		d.units[i] = unit{names[i], part}
+		d.units[i] = unit{name: names[i], data: part}
+		if err := d.units[i].divide(parts[i], by, rnd, pause); err != nil {
+			return nil, err
+		}
 	}
 	return d, nil
 }
@@ -110,6 +132,7 @@ type local struct {
 	columns []task.Column
 	n       int        // rows
 	held    []int      // of them that are scored and not trained on, ascending
+	rest    []int      // of them that are other groups', ascending
 	of      []int      // whose part each row is; nil: of an example each
 	rows    task.Batch // one an example; nil where they would take too much memory
 
@@ -166,20 +189,23 @@ func encode(set *dataset.Set, t task.Task, most float64, pause func() error) (*l
 }
 
 // trained is how many rows are trained on.
-func (l *local) trained() int { return l.n - len(l.held) }
+func (l *local) trained() int { return l.n - len(l.held) - len(l.rest) }
 
 // order is a random one of the rows that are trained on, drawn from the device's own secret.
 func (l *local) order(rnd io.Reader) ([]int, error) {
 	if l.n == 0 {
 		return nil, fmt.Errorf("%w: no examples", ErrData)
 	}
-	order, held := make([]int, 0, l.trained()), l.held
+	order, held, rest := make([]int, 0, l.trained()), l.held, l.rest
 	for i := range l.n {
-		if len(held) > 0 && held[0] == i {
+		switch {
+		case len(held) > 0 && held[0] == i:
 			held = held[1:]
-			continue
+		case len(rest) > 0 && rest[0] == i:
+			rest = rest[1:]
+		default:
+			order = append(order, i)
 		}
-		order = append(order, i)
 	}
 	return order, uniform.Shuffle(rnd, order)
 }
@@ -196,6 +222,21 @@ func (l *local) distinct(order []int, rows int) int {
 		seen[l.of[row]] = struct{}{}
 	}
 	return len(seen)
+}
+
+// distinctTrained is how many examples are trained on at all.
+func (l *local) distinctTrained() int {
+	held := make(map[int]bool, len(l.held))
+	for _, row := range l.held {
+		held[row] = true
+	}
+	rows := make([]int, 0, l.trained())
+	for row := range l.n {
+		if !held[row] {
+			rows = append(rows, row)
+		}
+	}
+	return l.distinct(rows, l.n)
 }
 
 // batches draws steps batches, each when it is asked for: the examples in the order

@@ -342,7 +342,7 @@ func (p *Policy) checkValues(n int) error {
 
 // checkPlan checks a round's plan of a job against the policy.
 func (p *Policy) checkPlan(j *wire.Job, pl *wire.Plan) error {
-	if n := int(pl.Steps) + int(j.Scored); n > p.Steps {
+	if n := (int(pl.Steps) + int(j.Scored)) * max(1, int(j.Groups)); n > p.Steps {
 		return &PolicyError{"steps", fmt.Sprintf("the round takes %d local steps", n), whyWork,
 			strconv.Itoa(n), "at most " + strconv.Itoa(p.Steps)}
 	}

@@ -23,6 +23,7 @@ const (
 	forSession   = "session"
 	forNoise     = "noise"
 	forScores    = "scores"
+	forGroups    = "groups"
 )
 
 // random is the source for one purpose in one round: crypto/rand, or the

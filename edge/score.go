@@ -26,10 +26,12 @@ func (d *Data) HoldOut(share float64) error { return d.holdOut(share, nil) }
 
 // holdOut is HoldOut, which calls pause between two examples where that is not nil.
 func (d *Data) holdOut(share float64, pause func() error) error {
-	for _, u := range d.units {
+	for i := range d.units {
+		u := &d.units[i]
 		if err := u.data.holdOut(share, pause); err != nil {
 			return err
 		}
+		u.regroup()
 	}
 	return nil
 }

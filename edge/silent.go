@@ -123,7 +123,7 @@ func (p *speed) remember(of measure, k cost) {
 // power of two and the next: what a device's speed is known by is coarse, and a quarter more
 // than was measured, and slack.
 func (k cost) window(c Contribution, columns []task.Column) time.Duration {
-	units, steps := time.Duration(max(1, c.Units)), time.Duration(c.Task.Steps)
+	units, steps := time.Duration(max(1, c.Units)*max(1, c.Groups)), time.Duration(c.Task.Steps)
 	more := max(0, steps-time.Duration(k.steps)) + max(0, time.Duration(c.Task.Scored)-1) // whole has one that is scored
 	whole := units * (k.whole + more*k.step)
 	if task.RowBytes(columns) >= largeRow {
@@ -223,7 +223,7 @@ func (c *client) contribute(ctx context.Context, j *job, dual *Dual, k Contribut
 // pretend trains on made-up examples, for nothing: a device that is busy answers later, in a
 // browser above all, and one whose training has failed must not answer sooner.
 func (c *client) pretend(ctx context.Context, j *job, k Contribution) {
-	k.Noise, k.Failed, k.Progress, k.Task.Epochs = nil, nil, nil, 0
+	k.Noise, k.Failed, k.Progress, k.Groups, k.Task.Epochs = nil, nil, nil, 0, 0
 	symbols, err := Contribute(ctx, c.trainer, j.madeUp(k.Task.Batch), k)
 	clear(symbols)
 	if err != nil && ctx.Err() == nil {
@@ -249,8 +249,8 @@ func (c *client) measure(ctx context.Context, j *job, k Contribution) (cost, err
 	j.read.quiet.Lock()
 	defer j.read.quiet.Unlock()
 	data := j.madeUp(k.Task.Batch)
-	k.Work /= float64(max(1, k.Units)) // as Contribute divides it
-	k.Noise, k.Failed, k.Units, k.Task.Epochs, k.MinExamples = nil, nil, 1, 0, 0
+	k.Work /= float64(max(1, k.Units) * max(1, k.Groups)) // as Contribute divides it
+	k.Noise, k.Failed, k.Units, k.Groups, k.Task.Epochs, k.MinExamples = nil, nil, 1, 0, 0, 0
 	most := max(1, k.Task.Steps)
 	var of cost
 	for _, steps := range []int{1, min(3, most)} { // the first loads the program

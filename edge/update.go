@@ -16,11 +16,12 @@ var ErrDiverged = trainer.ErrDiverged
 
 // update is a round's vector as it grows: the sum of what this device's units
 // contribute, each trained, clipped and quantized by itself, so that no unit
-// moves it by more than the sensitivity that the noise is made for.
+// moves it by more than the sensitivity that the noise is made for, and no group of
+// a unit by more than its share of that.
 type update struct {
 	contract.Vector
 	sum []int32 // of Size symbols
-	one []int32 // a unit's, on its way into sum
+	one []int32 // a unit's, or one of its groups', on its way into sum
 
 	rounding io.Reader
 }
@@ -29,8 +30,8 @@ func newUpdate(v contract.Vector, rounding io.Reader) *update {
 	return &update{Vector: v, sum: make([]int32, v.Size()), one: make([]int32, v.Size()), rounding: rounding}
 }
 
-// add takes a unit's trained difference, which the lattice clips as it rounds it, and which
-// counts by its weight, and what the unit found in a job of so many labels; it returns the
+// add takes the trained difference of a unit, or of a group, which the lattice clips as it rounds
+// it, and which counts by its weight, and what was found in a job of so many labels; it returns the
 // norm that the difference had.
 func (u *update) add(delta []float32, weight float64, measured *contract.Metrics, labels int) (norm float64, err error) {
 	defer clear(u.one)
@@ -45,5 +46,5 @@ func (u *update) add(delta []float32, weight float64, measured *contract.Metrics
 	if err := u.encode(behind[u.Count.Coordinates:], measured, labels); err != nil {
 		return 0, err
 	}
-	return encoded.Norm, dp.AddUnit(u.sum, u.one, u.B2())
+	return encoded.Norm, dp.AddUnit(u.sum, u.one, u.PartB2())
 }

@@ -64,7 +64,7 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 	spec := j.Announced.Spec(w.plan.Steps, w.plan.Rate)
 	spec.HeldOut, spec.Scored = j.HeldOut, int(j.Scored)
 	symbols, err := c.contribute(ctx, j, w.dual, Contribution{
-		Round: w.plan.Round, Lattice: w.Lattice, Count: w.Count, Figures: w.Figures, Own: w.Own, Noise: noise, Labels: len(j.Labels), Work: c.cfg.Policy.Work, Units: j.terms.Job.Units(),
+		Round: w.plan.Round, Lattice: w.Lattice, Count: w.Count, Figures: w.Figures, Own: w.Own, Noise: noise, Labels: len(j.Labels), Work: c.cfg.Policy.Work, Units: j.terms.Job.Units(), Groups: int(j.Groups),
 		MinExamples: c.cfg.Policy.Examples,
 		Task: Task{
 			Base:       func(ctx context.Context) (*model.Base, error) { return c.openBase(ctx, j) },

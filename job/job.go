@@ -225,6 +225,12 @@ type Privacy struct {
 	// everybody else lies. 0 is what the target needs of cohort.floor devices, a share
 	// shard.corrupt of whom add none.
 	OwnNoise float64 `yaml:"own_noise" json:",omitempty"`
+	// Groups is how many groups each device divides its examples into (each provider's, if
+	// providers are protected). Each group is trained by itself, with training.steps of
+	// training.batch examples, and clipped to clip_norm/groups. Then no example moves what a
+	// device sends by more: own noise of v hides one as groups * v would. At most 256. 0, the
+	// default, and 1 are none.
+	Groups int `yaml:"groups" json:",omitempty"`
 	// ClipNorm is the L2 bound of one device's update, or of each provider's;
 	// with adaptive clipping that of the first round. 0 follows from the base: see
 	// ForBase.

@@ -278,7 +278,7 @@ func (j Job) fitShard() (size, floor int) {
 		k.Shard.Size = n
 		q, err := k.Quorum()
 		if err == nil {
-			_, err = (contract.Job{Uplink: k.Wire.Uplink, Providers: k.Providers.Max, Masking: k.Masking()}).Terms()
+			_, err = (contract.Job{Uplink: k.Wire.Uplink, Providers: k.Providers.Max, Groups: k.Privacy.Groups, Masking: k.Masking()}).Terms()
 		}
 		if err != nil {
 			continue // too few are there, or the uplink's ring too narrow

@@ -105,6 +105,9 @@ func (j Job) Derived() Job {
 	if j.Privacy.Noise == NoiseCentral {
 		j.Privacy.Noise = ""
 	}
+	if j.Privacy.Groups == 1 {
+		j.Privacy.Groups = 0
+	}
 	j.Server = j.Server.Derived()
 	if j.Training.HeldOut > 0 {
 		j.Training.Scored = cmp.Or(j.Training.Scored, 1)

@@ -81,6 +81,13 @@ func (j Job) validateUnit() error {
 		return refuse("training.dual with providers.max %d: a device's dual variable holds what its providers' data gave, so that one of them "+
 			"would move all others' vectors, by more than the noise hides. Set privacy.noise: silo, which has each vector carry all of the noise, or leave one of the two out", p.Max)
 	}
+	if g := j.Privacy.Groups; g < 0 || g > wire.MaxParts {
+		return refuse("privacy.groups is %d, must be in 0..%d", g, wire.MaxParts)
+	}
+	if j.Training.Dual && j.Privacy.Groups > 1 && j.Privacy.Noise != NoiseSilo {
+		return refuse("training.dual with privacy.groups %d: a device's dual variable holds what its groups' data gave, so that one of them "+
+			"would move all others' later vectors. Set privacy.noise: silo, which has each vector carry all of the noise, or leave one of the two out", j.Privacy.Groups)
+	}
 	if o := j.Server.Optimizer; j.Training.Dual && (o != FedAvg || j.Server.LearningRate != 1) {
 		return refuse("training.dual with server.optimizer %s and server.learning_rate %v: a dual variable takes the adapter for the mean of what devices sent: fedavg at 1", o, j.Server.LearningRate)
 	}

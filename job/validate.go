@@ -153,7 +153,7 @@ func (j Job) Validate() error {
 	if err := quant.CheckNames(j.Wire.Downlink, j.Wire.DownlinkCodec); err != nil {
 		return refuse("wire: %w", err)
 	}
-	masked, err := (contract.Job{Uplink: j.Wire.Uplink, Providers: j.Providers.Max, Masking: j.Masking()}).Terms()
+	masked, err := (contract.Job{Uplink: j.Wire.Uplink, Providers: j.Providers.Max, Groups: j.Privacy.Groups, Masking: j.Masking()}).Terms()
 	if err != nil {
 		return refuse("wire.%w", err)
 	}

@@ -71,14 +71,14 @@ func (r *Run) prepare(d *core.Draw) (start, error) {
 	j := r.job
 	return start{draw: d, bytes: len(message), work: &Assignment{
 		Plan: Plan{
-			Round: d.ID(), Rank: d.Rank(), Uplink: j.Wire.Uplink, Dim: d.Lattice().Dim(), ClipNorm: d.Lattice().Clip(), Rotation: d.Rotation(),
+			Round: d.ID(), Rank: d.Rank(), Uplink: j.Wire.Uplink, Dim: d.Lattice().Dim(), ClipNorm: d.Norm(), Rotation: d.Rotation(),
 			Count: d.Count(), Figures: d.Figures(), Training: j.Training.At(int(r.core.Version()), j.Rounds), Sequence: j.Adapter.Sequence,
 			Method: j.Method(), Classes: len(j.Labels),
-			Providers: j.Providers.Max, ProviderRate: j.Providers.SamplingRate,
+			Providers: j.Providers.Max, ProviderRate: j.Providers.SamplingRate, Groups: j.Privacy.Groups,
 		},
 		Base: base, BaseSHA256: sum, Program: code, Start: values,
 		layout: r.core.Layout(), task: r.task,
-		vector: contract.Vector{Lattice: d.Lattice(), Count: d.Count(), Figures: d.Figures(), Own: r.duals.own(d.Own())},
+		vector: contract.Vector{Lattice: d.Lattice(), Count: d.Count(), Figures: d.Figures(), Groups: j.Privacy.Groups, Own: r.duals.own(d.Own())},
 	}}, nil
 }
 
@@ -107,7 +107,7 @@ func (r *Run) release(ctx context.Context, s start, t *Tally) (Round, error) {
 	d := s.draw
 	lattice := d.Lattice()
 	out := Round{
-		Rank: d.Rank(), Cohort: len(d.Cohort()), Empty: t.Empty, ClipNorm: lattice.Clip(),
+		Rank: d.Rank(), Cohort: len(d.Cohort()), Empty: t.Empty, ClipNorm: d.Norm(),
 		Values:    r.core.Layout().Size(d.Rank()),
 		NoiseOnly: len(d.Cohort()) < r.job.Cohort.Floor,
 		BytesUp:   (d.Size()*r.core.UplinkBits() + 7) / 8, BytesDown: s.bytes,

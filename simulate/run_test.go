@@ -139,6 +139,19 @@ func TestEqualToAFleetOverSockets(t *testing.T) {
 			j.Training.EndFactor, j.Training.Dual, j.Server.Optimizer = 0.1, true, job.FedAvg
 			j.Adapter.Start = "elsewhere"
 		},
+		"groups, devices, adaptive, by rank": func(j *coordinator.Job) {
+			own(j, "devices", 0.5)
+			j.Privacy.Groups, j.Privacy.ClipByRank, j.Clipping.Adaptive = 4, true, true
+		},
+		"groups, held out": func(j *coordinator.Job) {
+			heldOut(j)
+			j.Privacy.Groups = 2
+		},
+		"groups, silo, dual, weighted ranks": func(j *coordinator.Job) {
+			own(j, "silo", 3)
+			j.Privacy.Groups, j.Adapter.RankDistribution = 3, "geometric"
+			j.Training.Dual, j.Server.Optimizer = true, job.FedAvg
+		},
 		"held out": heldOut,
 		"held out, devices": func(j *job.Job) {
 			own(j, "devices", 0.5)

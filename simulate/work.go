@@ -32,6 +32,7 @@ type Plan struct {
 	Classes      int           `cbor:"15,keyasint"`
 	Providers    int           `cbor:"16,keyasint"` // most of a client, 0: the client is the unit
 	ProviderRate float64       `cbor:"17,keyasint"`
+	Groups       int           `cbor:"19,keyasint"` // of each unit's examples; 0 and 1: none
 }
 
 // Assignment is a plan with what it needs: the base, the compiled step, and the
@@ -68,8 +69,11 @@ func NewAssignment(p Plan, base *model.Base, sum [32]byte, program []byte, start
 	if p.Sequence < 1 || p.Sequence > base.Config.MaxTokens() || p.Count.Coordinates < 0 || p.Count.Coordinates > dp.MaxCountCoordinates {
 		return nil, fmt.Errorf("%w: plan: examples of %d tokens, count of %d coordinates", ErrConfig, p.Sequence, p.Count.Coordinates)
 	}
-	a.vector.Count, a.vector.Figures = p.Count, p.Figures
-	if a.vector.Lattice, err = contract.Lattice(p.Uplink, p.Dim, p.ClipNorm, p.Rotation); err != nil {
+	if p.Groups < 0 || p.Groups > contract.MaxParts {
+		return nil, fmt.Errorf("%w: plan: %d groups of examples, must be in 0..%d", ErrConfig, p.Groups, contract.MaxParts)
+	}
+	a.vector.Count, a.vector.Figures, a.vector.Groups = p.Count, p.Figures, p.Groups
+	if a.vector.Lattice, err = contract.Lattice(p.Uplink, p.Dim, p.ClipNorm, p.Groups, p.Rotation); err != nil {
 		return nil, fmt.Errorf("%w: plan: %w", ErrConfig, err)
 	}
 	if a.task, err = task.New(base, a.layout, p.Sequence); err != nil {
@@ -107,17 +111,17 @@ func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Cli
 	if len(c.Set.Examples) == 0 {
 		return nil, nil, nil
 	}
-	data, err := edge.NewData(c.Set, a.task, a.Providers, a.ProviderRate)
+	data, err := edge.NewGroupedData(c.Set, a.task, a.Providers, a.ProviderRate, a.Groups, c.Seed)
 	if err == nil && a.Training.HeldOut > 0 {
 		err = data.HoldOut(a.Training.HeldOut)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("simulate: client %d: %w", c.Number, err)
 	}
-	var failed error // of the one unit that a client is; a provider of several counts as absent
+	var failed error // of the one unit that a client is; a provider of several, or a group, counts as absent
 	dual := c.Dual.Round()
 	symbols, err = edge.Contribute(ctx, trainer, data, edge.Contribution{
-		Round: a.Round, Seed: c.Seed, Lattice: a.vector.Lattice, Count: a.Count, Figures: a.Figures, Labels: a.Classes, Dual: dual, Own: a.vector.Own,
+		Round: a.Round, Seed: c.Seed, Lattice: a.vector.Lattice, Count: a.Count, Figures: a.Figures, Labels: a.Classes, Groups: a.Groups, Dual: dual, Own: a.vector.Own,
 		Task: edge.Task{
 			Base:       func(context.Context) (*model.Base, error) { return a.Base, nil },
 			BaseSHA256: a.BaseSHA256, Layout: a.layout, Rank: a.Rank, Start: a.Start, Program: a.Program,
@@ -125,7 +129,7 @@ func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Cli
 		},
 		Norm: func(n float64) { norms = append(norms, n) },
 		Failed: func(err error) {
-			if a.Providers == 0 {
+			if a.Providers == 0 && a.Groups < 2 {
 				failed = err
 			}
 		},

@@ -210,6 +210,7 @@ type Draw struct {
 	id       uint64  // of the round; contributions' randomness is keyed by it
 	rank     int     // 0: the head alone
 	clip     float64 // the largest rank's clip norm
+	norm     float64 // that of this rank
 	rotation [32]byte
 	cohort   []int // members of the population that are in
 	vector   contract.Vector
@@ -242,6 +243,7 @@ func (c *Core) Draw(coins dp.Draw) (*Draw, error) {
 	if d.cohort, d.cert, err = coins(c.t.Job.Cohort.SamplingRate, c.rnd.Stream("cohort", id)); err != nil {
 		return nil, err
 	}
+	d.norm = c.t.normAt(d.rank, c.clip)
 	d.spec = c.t.ReleaseSpec(id, d.vector.B2(), d.cert)
 	if d.event, err = d.spec.Event(d.vector.Size()); err != nil {
 		return nil, err
@@ -271,7 +273,11 @@ func (d *Draw) ClipNorm() float64 { return d.clip }
 // Certificate says how the cohort was drawn.
 func (d *Draw) Certificate() dp.Certificate { return d.cert }
 
-// Lattice encodes one unit's vector; Count and Figures follow it.
+// Norm is the L2 bound of one unit's update at this rank. Where its examples are in groups, each
+// group's is bounded by its share, the clip norm of Lattice.
+func (d *Draw) Norm() float64 { return d.norm }
+
+// Lattice encodes one unit's vector, or that of one of its groups; Count and Figures follow it.
 func (d *Draw) Lattice() *quant.Lattice { return d.vector.Lattice }
 
 // Count is the code of the clipping bits.

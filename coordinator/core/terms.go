@@ -304,5 +304,5 @@ func RefuseJob(format string, args ...any) error {
 
 // contractOf returns the part of a job that devices derive from, too.
 func contractOf(j job.Job) contract.Job {
-	return contract.Job{Uplink: j.Wire.Uplink, Providers: j.Providers.Max, Masking: j.Masking()}
+	return contract.Job{Uplink: j.Wire.Uplink, Providers: j.Providers.Max, Groups: j.Privacy.Groups, Masking: j.Masking()}
 }

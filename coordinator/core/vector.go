@@ -60,11 +60,12 @@ func (t *Terms) weight() float64 { return cmp.Or(t.Job.Training.MeanWeight, 1) }
 // fit one norm together. kept is the share of the units that the sum is of.
 func (t *Terms) decode(v contract.Vector, clip float64, sum []int64, kept float64) (mean []float32, next float64, err error) {
 	d, units := v.Lattice.D(), kept*t.Units
+	groups := float64(max(1, v.Groups)) // each of which is counted by itself
 	count := sum[d : d+v.Count.Coordinates]
 	if mean, err = v.Lattice.DecodeMean(sum[:d], units*t.weight()); err != nil || t.Clipping == nil {
 		return mean, clip, err
 	}
-	next, err = t.Clipping.Next(clip, v.Count.Decode(count), units)
+	next, err = t.Clipping.Next(clip, v.Count.Decode(count)/groups, units)
 	return mean, next, err
 }
 
@@ -83,6 +84,8 @@ func (t *Terms) fleetMetrics(d *Draw, version uint64, sum []int64, event dp.Even
 	if !ok {
 		return nil
 	}
+	groups := float64(max(1, v.Groups)) // each of which says what it found
+	h.Units.Mean, h.Units.Noise = h.Units.Mean/groups, h.Units.Noise/groups
 	f := &metric.Fleet{Rank: d.rank, Version: int(version), Units: h.Units, Loss: h.Loss, Speed: h.Speed}
 	if t.Method.Task.Judged() {
 		f.Accuracy = h.Right

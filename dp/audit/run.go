@@ -172,6 +172,9 @@ func (c *Config) fill() error {
 	if c.Job.Providers.Max > 0 {
 		return fmt.Errorf("%w: providers.max is %d: canaries are devices, jobs that protect providers are not audited yet", ErrConfig, c.Job.Providers.Max)
 	}
+	if g := c.Job.Privacy.Groups; g > 1 {
+		return fmt.Errorf("%w: privacy.groups is %d: canaries are devices with one vector; audit a copy of the job with privacy.groups: 1, whose noise over a device's norm is the same", ErrConfig, g)
+	}
 	c.Job.Adapter.Start = "" // what the first round begins with is no secret of a device
 	return nil
 }

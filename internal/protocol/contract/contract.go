@@ -22,10 +22,14 @@ var ErrUplink = errors.New("uplink")
 // MaxGroups is the most groups that a round's devices are dealt into.
 const MaxGroups = wire.MaxGroups
 
+// MaxParts is the most groups that a unit's examples are divided into.
+const MaxParts = wire.MaxParts
+
 // Job is the part of a job that a round's vectors and their masking follow from.
 type Job struct {
 	Uplink    string        // quant's name of the masked scheme
 	Providers int           // most providers that a device's sum may hold; 0: the device is the unit
+	Groups    int           // that each unit's examples are divided into; 0 and 1: none
 	Masking   secagg.Config // Dim, Width, MaxSymbol and MaxSum are any: a round's vectors decide them
 	Own       Own           // what each device adds itself
 	LogKey    [32]byte      // of the log of enrolled keys, which Masking.Logged rounds have; else zero
@@ -46,7 +50,7 @@ func Announced(j *wire.Job) Job {
 	c := Masking(j.Hybrid)
 	c.ShardMax, c.ShardMin, c.CorruptPPM, c.BreachBits = int(j.ShardMax), int(j.ShardFloor), j.CorruptPPM, int(j.BreachBits)
 	c.SemiHonest, c.Identified, c.Authority, c.Logged, c.Dealt = j.SemiHonest, j.Identified, j.RosterKey, j.LogKey != [32]byte{}, j.Dealt
-	job := Job{Uplink: j.Uplink, Providers: int(j.Providers), Masking: c, LogKey: j.LogKey}
+	job := Job{Uplink: j.Uplink, Providers: int(j.Providers), Groups: int(j.Groups), Masking: c, LogKey: j.LogKey}
 	if p := j.Privacy; p.OwnNoise != 0 {
 		job.Own = Own{p.OwnNoise, p.Delta, j.Rounds}
 	}
@@ -57,6 +61,7 @@ func Announced(j *wire.Job) Job {
 // Announced.
 func (j Job) Announce(to *wire.Job) {
 	m := j.Masking
+	to.Groups = uint32(j.Groups)
 	to.Uplink, to.Providers, to.ShardMax, to.ShardFloor = j.Uplink, uint32(j.Providers), uint16(m.ShardMax), uint16(m.ShardMin)
 	to.CorruptPPM, to.BreachBits, to.SemiHonest = m.CorruptPPM, uint16(m.BreachBits), m.SemiHonest
 	to.Hybrid, to.Identified, to.RosterKey = m.Suite == secagg.SuiteHybrid, m.Identified, m.Authority
@@ -69,6 +74,10 @@ func (j Job) Announce(to *wire.Job) {
 // Units is the largest number of units of privacy, each clipped by itself, whose
 // vectors a device's sum holds.
 func (j Job) Units() int { return max(1, j.Providers) }
+
+// Parts is the largest number of vectors, each clipped and quantized by itself, that a device's sum
+// holds: one of each group of each unit.
+func (j Job) Parts() int { return j.Units() * max(1, j.Groups) }
 
 // Terms are what a Job fixes for all of its rounds.
 type Terms struct {
@@ -84,9 +93,9 @@ func (j Job) Terms() (Terms, error) {
 	if err != nil {
 		return Terms{}, fmt.Errorf("%w: %w", ErrUplink, err)
 	}
-	width, err := quant.Width(scheme, j.Masking.ShardMax*j.Units())
+	width, err := quant.Width(scheme, j.Masking.ShardMax*j.Parts())
 	if err != nil {
-		return Terms{}, fmt.Errorf("%w: shards of %d, %d vectors a device: %w", ErrUplink, j.Masking.ShardMax, j.Units(), err)
+		return Terms{}, fmt.Errorf("%w: shards of %d, %d vectors a device: %w", ErrUplink, j.Masking.ShardMax, j.Parts(), err)
 	}
 	return Terms{j, scheme, width}, nil
 }
@@ -95,10 +104,14 @@ func (j Job) Terms() (Terms, error) {
 // round: the lattice's symbols and behind them, in a job that adapts the clip
 // norm, the count of those within it, and where examples are held out the figures of
 // these. One noise draw covers all of it.
+//
+// Where the unit's examples are in groups it is the sum of the groups' vectors, and lattice, count
+// and figures are one group's: the lattice has a Groups-th of the unit's clip norm.
 type Vector struct {
 	Lattice *quant.Lattice
 	Count   dp.CountCode
 	Figures dp.FigureCode
+	Groups  int // of a unit; 0 and 1: its vector is one
 
 	Own  dp.Variance // of the noise that each device adds to the sum of its units' vectors; zero: none
 	tail float64     // standard deviations that such noise is given room for; 0: none
@@ -116,17 +129,18 @@ func (t Terms) Planned(p *wire.Plan) (Vector, error) {
 
 // Lattice is that of an update of so many values under an uplink scheme, for who has no
 // rounds of masks: a simulation. The error wraps ErrUplink.
-func Lattice(uplink string, values int, clip float64, rotation [32]byte) (*quant.Lattice, error) {
+func Lattice(uplink string, values int, clip float64, groups int, rotation [32]byte) (*quant.Lattice, error) {
 	scheme, err := quant.Lookup(uplink)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUplink, err)
 	}
-	return Terms{Scheme: scheme}.Lattice(values, clip, rotation)
+	return Terms{Job: Job{Groups: groups}, Scheme: scheme}.Lattice(values, clip, rotation)
 }
 
-// Lattice is the lattice of an update of so many values.
+// Lattice is the lattice of an update of so many values where a unit's clip norm is clip: of a
+// group's update, if the unit's examples are in groups.
 func (t Terms) Lattice(values int, clip float64, rotation [32]byte) (*quant.Lattice, error) {
-	l, err := quant.NewLattice(t.Scheme, values, clip, rotation)
+	l, err := quant.NewLattice(t.Scheme, values, clip/float64(max(1, t.Job.Groups)), rotation)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUplink, err)
 	}
@@ -136,8 +150,16 @@ func (t Terms) Lattice(values int, clip float64, rotation [32]byte) (*quant.Latt
 // Size is the number of coordinates.
 func (v Vector) Size() int { return v.Lattice.D() + v.Count.Coordinates + v.Figures.Size() }
 
-// B2 bounds the squared integer norm of one unit's vector: the sensitivity.
-func (v Vector) B2() int64 { return v.Lattice.B2() + v.Count.B2() + v.Figures.B2() }
+// PartB2 bounds the squared integer norm of what is clipped by itself: one group's vector, or the
+// unit's where it has no groups. No example moves a device's sum by more than its root.
+func (v Vector) PartB2() int64 { return v.Lattice.B2() + v.Count.B2() + v.Figures.B2() }
+
+// B2 bounds the squared integer norm of one unit's vector: the sensitivity. By the triangle
+// inequality its groups' vectors have a sum of Groups times the norm of one at most.
+func (v Vector) B2() int64 {
+	k := int64(max(1, v.Groups))
+	return k * k * v.PartB2()
+}
 
 // CheckSum refuses a shard's exact sum that no honest devices could have made,
 // n being the most units that they hold together: a coordinate or a norm beyond
@@ -148,6 +170,7 @@ func (v Vector) CheckSum(sum []int64, n, devices int) error {
 	if len(sum) != v.Size() {
 		return fmt.Errorf("%w: sum of %d coordinates, the round has %d", quant.ErrLength, len(sum), v.Size())
 	}
+	n *= max(1, v.Groups)
 	if v.tail != 0 {
 		return v.checkNoisy(sum, n, devices)
 	}

@@ -29,7 +29,7 @@ func TestBothSides(t *testing.T) {
 		if !c.Identified {
 			c.Authority = [32]byte{byte(rnd.Uint32()), 1}
 		}
-		j := Job{quant.SchemeNames()[rnd.IntN(len(quant.SchemeNames()))], rnd.IntN(50), c, Own{}, [32]byte{}}
+		j := Job{quant.SchemeNames()[rnd.IntN(len(quant.SchemeNames()))], rnd.IntN(50), rnd.IntN(50), c, Own{}, [32]byte{}}
 		if rnd.IntN(2) == 0 {
 			j.Own = Own{rnd.Float64(), rnd.Float64(), rnd.Uint64N(1000)}
 		}

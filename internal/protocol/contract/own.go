@@ -19,7 +19,10 @@ type Own struct {
 
 // Vector puts a unit's vector together.
 func (t Terms) Vector(l *quant.Lattice, count dp.CountCode, figures dp.FigureCode) (Vector, error) {
-	v := Vector{Lattice: l, Count: count, Figures: figures}
+	v := Vector{Lattice: l, Count: count, Figures: figures, Groups: t.Job.Groups}
+	if k := int64(max(1, v.Groups)); v.PartB2() > math.MaxInt64/(k*k) {
+		return Vector{}, fmt.Errorf("%w: %s over %d values has symbols too large to add up %d groups of them", ErrUplink, t.Job.Uplink, l.Dim(), k)
+	}
 	o := t.Job.Own
 	if o.Noise == 0 {
 		return v, nil
@@ -52,7 +55,7 @@ func (v Vector) reach(n int) int64 {
 // room gives a configuration the room that vectors and noise take on the ring, and no more:
 // what many devices' noise comes to grows with the root of their number.
 func (t Terms) room(v Vector) (width, symbol, sum int) {
-	symbol = int(v.Lattice.MaxSymbol()) * t.Job.Units()
+	symbol = int(v.Lattice.MaxSymbol()) * t.Job.Parts()
 	if v.tail == 0 {
 		return t.Width, symbol, 0
 	}

@@ -41,6 +41,7 @@ const (
 	MaxShard      = 1 << 14         // devices in a shard
 	MaxGroups     = 1 << 24         // groups that a round's devices are dealt into
 	MaxProviders  = 1 << 16         // providers that a device may hold
+	MaxParts      = 256             // groups that a unit's examples are divided into: Job.Groups
 	MaxCount      = 1 << 20         // extra coordinates of the clipping count
 	MaxFigures    = 1 << 18         // extra coordinates of each of the four figures
 	MaxScored     = 1 << 10         // batches of held-out examples that a round scores

@@ -32,6 +32,29 @@ func TestOwnNoiseIsWhatIsClaimed(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
+	// A group's data must not move the others' later vectors, nor may there be more groups than fit.
+	for name, c := range map[string]struct {
+		dual   float64
+		groups uint32
+		noise  string
+		want   string
+	}{
+		"groups":            {0, 256, NoiseCentral, ""},
+		"too many":          {0, 257, NoiseCentral, "job.groups"},
+		"one is none":       {1, 1, NoiseDevices, ""},
+		"groups and shares": {1, 2, NoiseDevices, "job.groups"},
+		"groups and whole":  {1, 2, NoiseSilo, ""},
+	} {
+		j := job()
+		j.Dual, j.Groups = c.dual, c.groups
+		if j.Privacy = (Privacy{NoiseMultiplier: 1, Noise: c.noise}); c.noise != NoiseCentral {
+			j.Privacy.OwnNoise, j.Privacy.Honest = 1, 1
+		}
+		_, err := j.AppendBinary(nil)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
 }
 
 // TestDualOfWhat: a device keeps a dual variable where one unit's data moves its own vector

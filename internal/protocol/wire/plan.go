@@ -84,6 +84,10 @@ type Job struct {
 	// Dual has devices keep a dual variable between rounds: what it divides a device's vector by,
 	// the units expected in it; 0: they keep nothing.
 	Dual float64
+
+	// Groups is how many groups each unit's examples are divided into on its device: each is trained
+	// by itself, clipped to Plan.ClipNorm/Groups and quantized, and their sum is sent. 0 and 1: none.
+	Groups uint32
 }
 
 // Published says where everybody can have the base of a job. It is the coordinator's word:

@@ -162,6 +162,7 @@ func (j *Job) validate() error {
 		within("job.bottleneck", j.Bottleneck, 0, 1<<16),
 		within("job.blocks", j.Blocks, 0, 1<<16),
 		within("job.providers", j.Providers, 0, MaxProviders),
+		within("job.groups", j.Groups, 0, MaxParts),
 		unit("job.provider_rate", j.ProviderRate),
 		unit("job.privacy.sampling_rate", j.Privacy.SamplingRate),
 		unit("job.privacy.delta", j.Privacy.Delta),
@@ -180,6 +181,9 @@ func (j *Job) validate() error {
 	}
 	if !(j.Dual >= 0 && j.Dual <= MaxProviders) || j.Dual != 0 && j.Dual < 1.0/MaxProviders || j.Providers == 0 && j.Dual > 0 && j.Dual != 1 {
 		return fmt.Errorf("wire: job.dual is %v, must be 0, or the units of a device's vector: 1 without job.providers, else %.3g..%d", j.Dual, 1.0/MaxProviders, MaxProviders)
+	}
+	if j.Dual != 0 && j.Groups > 1 && j.Privacy.Noise != NoiseSilo {
+		return fmt.Errorf("wire: job.dual with job.groups, and job.privacy.noise is %q: a group's data would move the other groups' later vectors by more than that hides", j.Privacy.Noise)
 	}
 	if j.Dual != 0 && j.Providers > 0 && j.Privacy.Noise != NoiseSilo {
 		return fmt.Errorf("wire: job.dual with job.providers, and job.privacy.noise is %q: a provider's data would move the others' vectors by more than that hides", j.Privacy.Noise)

@@ -20,7 +20,8 @@ const (
 	JobPrivacy, JobDeadlines, JobRecipe             = 33, 34, 35
 	JobProviders, JobProviderRate, JobLog           = 23, 24, 36
 	JobPublished, JobDealt                          = 37, 38
-	JobHeldOut, JobScored, JobObjectives, JobDual   = 39, 40, 41, 42 // the last
+	JobHeldOut, JobScored, JobObjectives, JobDual   = 39, 40, 41, 42
+	JobGroups                                       = 43 // the last
 
 	PlanTask, PlanRound, PlanRank, PlanValues, PlanClip = 0, 1, 3, 4, 8
 	PlanVersion, PlanSeed, PlanSlice, PlanRotation      = 2, 5, 6, 7
@@ -68,7 +69,7 @@ func coordinates(values int) int {
 }
 
 func newContract(job, plan []byte) (c contract, err error) {
-	j, err := DecodeArray(job, JobScored+1)
+	j, err := DecodeArray(job, JobGroups+1)
 	if err != nil {
 		return c, fmt.Errorf("job: %w", err)
 	}
@@ -82,7 +83,7 @@ func newContract(job, plan []byte) (c contract, err error) {
 	if !ok {
 		return c, fmt.Errorf("attack: scheme %q", at.Text(JobUplink))
 	}
-	units := max(1, int(at.Uint(JobProviders)))
+	units := max(1, int(at.Uint(JobProviders))) * max(1, int(at.Uint(JobGroups)))
 	c.dim = coordinates(int(of.Uint(PlanValues))) + int(of.Uint(PlanCounts)) + 4*int(of.Uint(PlanFigures))
 	c.maxSymbol, c.shardMax, c.shardMin = scheme[0]*units, int(at.Uint(JobShardMax)), int(at.Uint(JobShardFloor))
 	if c.width = scheme[1]; c.width == 0 {
