@@ -62,6 +62,7 @@ type JobAccount struct {
 	Last         int64   `json:"last"` // seconds since 1970
 
 	Units   int      `json:"units,omitempty"`   // most providers of a device, where the job protects those
+	Groups  int      `json:"groups,omitempty"`  // that each unit's examples are in; 0: none
 	Up      int64    `json:"up,omitempty"`      // bytes sent while it was this job's
 	Down    int64    `json:"down,omitempty"`    // bytes received
 	History []Moment `json:"history,omitempty"` // oldest first; see note
@@ -241,6 +242,9 @@ func (a *Account) of(j *job) *JobAccount {
 		of = &JobAccount{Name: Escape(j.Name, false), Promised: j.Rounds, Noise: p.NoiseMultiplier, Own: p.OwnNoise, ProviderRate: j.ProviderRate, Delta: p.Delta}
 		if j.ProviderRate > 0 {
 			of.Units = int(j.Providers)
+		}
+		if j.Groups > 1 {
+			of.Groups = int(j.Groups)
 		}
 		if !p.Private { // its coordinator knows the noise
 			of.Noise = 0

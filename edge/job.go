@@ -124,7 +124,7 @@ func (j *job) unlogged() string {
 // prepare fetches the base and tokenizes the local data: once a job, in a
 // goroutine of its own.
 func (c *client) prepare(ctx context.Context, j *job) error {
-	c.events.send(Event{State: Preparing, Text: j.claim() + j.unlogged()})
+	c.events.send(Event{State: Preparing, Text: j.claim() + mostShown(&j.Job) + j.unlogged()})
 	if j.base = c.own[j.Base.SHA256]; j.base == nil && c.cfg.Fetch != nil {
 		var err error
 		if j.base, err = c.fetchBase(ctx, j); err != nil {

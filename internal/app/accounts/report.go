@@ -62,6 +62,9 @@ func Print(w io.Writer, account *edge.Account) error {
 			fmt.Fprintf(&b, "  sent %s, received %s", terminal.Bytes(j.Up), terminal.Bytes(j.Down))
 			if bits, ok := j.Bits(); ok {
 				fmt.Fprintf(&b, "; if everybody else lies, %.3g bits of your data at most", bits)
+				if one, ok := j.ExampleBits(); ok {
+					fmt.Fprintf(&b, ", of them %.3g about any one example", one)
+				}
 			}
 			b.WriteString("\n")
 		}

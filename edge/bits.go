@@ -1,0 +1,33 @@
+package edge
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/starling-fl/starling/internal/protocol/wire"
+)
+
+// exampleBits is roundBits about one example of a unit whose examples are in groups: it moves the
+// vector of its group alone.
+func exampleBits(v float64, groups int) float64 { return roundBits(v*float64(max(1, groups)), 1) }
+
+// ExampleBits bounds what was contributed could tell about any one example, in bits, given all the
+// others, if everybody else lied. ok is false if this device added no noise; then there is no bound.
+func (j *JobAccount) ExampleBits() (bits float64, ok bool) {
+	if _, ok := j.Bits(); !ok {
+		return 0, false
+	}
+	return float64(j.Contributed) * exampleBits(j.Own, j.Groups), true
+}
+
+// mostShown tells an owner, before anything is sent, what all rounds of a job could tell about one
+// example. It counts the rounds that a coordinator may call lost. A character of text that a good
+// model of the language predicts has about one bit.
+func mostShown(j *wire.Job) string {
+	if !(j.Privacy.OwnNoise > 0) {
+		return "; nothing but its coordinator's honesty bounds what can leave this device about an example"
+	}
+	bits := float64(j.Rounds+spare(j.Rounds)) * exampleBits(j.Privacy.OwnNoise, int(j.Groups))
+	return fmt.Sprintf("; in all rounds of this job at most %.3g bits about any one example can leave this device, whoever lies; that is about %.0f characters",
+		bits, math.Ceil(bits))
+}
