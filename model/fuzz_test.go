@@ -87,3 +87,32 @@ func FuzzHead(f *testing.F) {
 		allocation.Bounded(t, len(config)+len(weights), func() { _, _ = LoadHead(files, tinyConfig(), TaskClassify) })
 	})
 }
+
+// FuzzCheckpointInfo: a starling.json, as anybody hands one on, is refused, or says what can be written
+// and read again.
+func FuzzCheckpointInfo(f *testing.F) {
+	f.Add([]byte(`{"job":"a","version":3,"seq":16,"labels":["no","yes"],"lora":{"r_max":2,"alpha":4},"best_rank":1,"rank_accuracy":{"1":0.5}}`))
+	f.Add([]byte(`{"round":7,"seq":-1,"labels":["a"]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var c CheckpointInfo
+		var err error
+		allocation.Bounded(t, len(data), func() { c, err = ParseCheckpointInfo(data) })
+		if err != nil || c.validate() != nil {
+			return
+		}
+		if c.Seq < 1 || c.BestRank < 0 || c.BestRank > c.Method.RMax || len(c.Labels) > maxClasses {
+			t.Errorf("accepted: %+v", c)
+		}
+		text, err := json.Marshal(c)
+		if err != nil {
+			t.Fatalf("accepted, and cannot be written: %v", err)
+		}
+		again, err := ParseCheckpointInfo(text)
+		if err != nil || again.validate() != nil {
+			t.Fatalf("written as %s, which is refused: %v, %v", text, err, again.validate())
+		}
+		if twice, err := json.Marshal(again); err != nil || !bytes.Equal(twice, text) {
+			t.Errorf("%s, then %s", text, twice)
+		}
+	})
+}

@@ -2,8 +2,10 @@ package dataset
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -60,6 +62,43 @@ func TestDecodeImage(t *testing.T) {
 		if m, err := DecodeImage([]byte(data)); err == nil {
 			t.Errorf("%s: %+v", name, m)
 		}
+	}
+}
+
+// pngHeader is the beginning of a PNG of w x h pixels, up to where pixels follow.
+func pngHeader(w, h uint32, depth, kind, interlaced byte) []byte {
+	head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte("IHDR"), w), h)
+	head = append(head, depth, kind, 0, 0, interlaced)
+	data := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), head...)
+	return binary.BigEndian.AppendUint32(data, crc32.ChecksumIEEE(head))
+}
+
+// A picture is refused by what its pixels take decoded, not by their number alone: 16 bits a
+// channel take twice as much, and so does interlacing.
+func TestPicturesAreBoundByBytes(t *testing.T) {
+	const grey, colour, alpha = 0, 2, 6
+	for name, c := range map[string]struct {
+		side              uint32
+		depth, kind, lace byte
+		refused           bool
+	}{
+		"8 bits of grey":           {8192, 8, grey, 0, false},
+		"8 bits":                   {7000, 8, colour, 0, false},
+		"8 bits, large":            {8000, 8, colour, 0, true},
+		"8 bits, interlaced":       {7000, 8, colour, 1, true},
+		"16 bits":                  {6000, 16, colour, 0, false},
+		"16 bits, large":           {8000, 16, colour, 0, true},
+		"16 bits, alpha, large":    {7000, 16, alpha, 0, true},
+		"16 bits, grey, laced":     {8192, 16, grey, 1, true},
+		"more pixels than allowed": {8193, 8, grey, 0, true},
+	} {
+		err := checkHeader(pngHeader(c.side, c.side, c.depth, c.kind, c.lace))
+		if (err != nil) != c.refused {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := checkHeader(pngHeader(8000, 8000, 16, alpha, 0)); err == nil || !strings.Contains(err.Error(), "8 bytes each, takes 1220 MiB to decode, the limit is 768") {
+		t.Error(err)
 	}
 }
 

@@ -69,33 +69,26 @@ func tiffOrientation(data []byte) int {
 	return 1
 }
 
-// turned is the image as it is shown; itself if it lies so.
-func (m *Image) turned(orientation int) *Image {
-	if orientation <= 1 || orientation > 8 {
-		return m
-	}
-	w, h := m.Width, m.Height
-	out := newImage(w, h, m.Channels)
+// turn is how a picture of w x h pixels, as it lies, is shown: its size, and for each place of it the
+// pixel that is shown there.
+func turn(orientation, w, h int) (width, height int, at func(i int) (x, y int)) {
+	width, height = w, h
 	if orientation >= 5 { // rows become columns
-		out.Width, out.Height = h, w
+		width, height = h, w
 	}
-	for c := range m.Channels {
-		from, to := m.Pixels[c*w*h:(c+1)*w*h], out.Pixels[c*w*h:(c+1)*w*h]
-		for i := range to {
-			x, y := i%out.Width, i/out.Width
-			if orientation >= 5 {
-				x, y = y, x
-			}
-			switch orientation {
-			case 2, 3, 7, 8:
-				x = w - 1 - x
-			}
-			switch orientation {
-			case 3, 4, 6, 7:
-				y = h - 1 - y
-			}
-			to[i] = from[y*w+x]
+	return width, height, func(i int) (x, y int) {
+		x, y = i%width, i/width
+		if orientation >= 5 {
+			x, y = y, x
 		}
+		switch orientation {
+		case 2, 3, 7, 8:
+			x = w - 1 - x
+		}
+		switch orientation {
+		case 3, 4, 6, 7:
+			y = h - 1 - y
+		}
+		return x, y
 	}
-	return out
 }

@@ -59,7 +59,14 @@ func TestPhotosAreTurned(t *testing.T) {
 		for i := range 18 {
 			m.Pixels = append(m.Pixels, float32(i))
 		}
-		got := m.turned(orientation)
+		width, height, at := turn(orientation, m.Width, m.Height)
+		got := newImage(width, height, 3)
+		for i := range 6 {
+			x, y := at(i)
+			for c := range 3 {
+				got.Pixels[6*c+i] = m.Pixels[6*c+y*m.Width+x]
+			}
+		}
 		if w, h := got.Width, got.Height; w*h != 6 || (w == 2) != (orientation >= 5) {
 			t.Errorf("%d: %d x %d", orientation, w, h)
 		}

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -20,7 +21,10 @@ func bytePairOf(t testing.TB, merges ...string) *BytePair {
 	return tok.(*BytePair)
 }
 
-func bytePairJSON(merges ...string) []byte {
+func bytePairJSON(merges ...string) []byte { return bytePairWith(nil, merges...) }
+
+// bytePairWith is such a model's file with some of its parts replaced.
+func bytePairWith(parts map[string]any, merges ...string) []byte {
 	vocab := map[string]int{"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
 	for _, r := range byteSymbols {
 		vocab[string(r)] = len(vocab)
@@ -30,12 +34,14 @@ func bytePairJSON(merges ...string) []byte {
 			vocab[joined] = len(vocab)
 		}
 	}
-	data, err := json.Marshal(map[string]any{
+	file := map[string]any{
 		"added_tokens":   []map[string]any{{"id": 1, "content": "<pad>"}},
 		"pre_tokenizer":  map[string]any{"type": "ByteLevel", "add_prefix_space": false, "use_regex": true},
 		"post_processor": map[string]any{"type": "RobertaProcessing", "sep": []any{"</s>", 2}, "cls": []any{"<s>", 0}},
 		"model":          map[string]any{"type": "BPE", "unk_token": "<unk>", "vocab": vocab, "merges": merges},
-	})
+	}
+	maps.Copy(file, parts)
+	data, err := json.Marshal(file)
 	if err != nil {
 		panic(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 var hostile = Dossier{
@@ -67,4 +68,38 @@ func TestTextHasNoLinesOfOthers(t *testing.T) {
 	if strings.Contains(b.String(), "\nNo attack") || strings.Contains(b.String(), "\x1b") || strings.Count(b.String(), `a job\n\nNo attack`) != 3 {
 		t.Errorf("%q", b.String())
 	}
+}
+
+// FuzzDossier: whatever a checkpoint or a file says of itself, the text has the lines that the dossier
+// writes and no other, no byte that a terminal obeys, and the page no element but its own.
+func FuzzDossier(f *testing.F) {
+	f.Add("a job", "<b>", "Δ")
+	f.Add("a\nb\x1b[2A", "</td><td>", "\u202e\x00")
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		build := func(a, b, c string) (text, page string) {
+			d := Dossier{Title: "Audit", Verdict: []string{c}, Facts: []Fact{{"file", a}, {"job", b}}, Limits: []string{"all"},
+				Tables: []Table{{Title: "By key", About: b, Words: true, Head: []string{"key", "of"}, Rows: [][]string{{a, c}, {b, a}}}}}
+			var w, p strings.Builder
+			if err := d.Text(&w); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.HTML(&p); err != nil {
+				t.Fatal(err)
+			}
+			return w.String(), p.String()
+		}
+		text, page := build(a, b, c)
+		plain, plainPage := build("x", b[:min(1, len(b))], "x")
+		if strings.Count(text, "\n") != strings.Count(plain, "\n") {
+			t.Errorf("%d lines, not %d: %q", strings.Count(text, "\n"), strings.Count(plain, "\n"), text)
+		}
+		for _, r := range text {
+			if r != '\n' && unicode.IsControl(r) {
+				t.Errorf("%q holds %U", text, r)
+			}
+		}
+		if n, want := strings.Count(page, "<"), strings.Count(plainPage, "<"); n != want {
+			t.Errorf("%d elements, not %d", n, want)
+		}
+	})
 }
