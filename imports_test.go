@@ -101,6 +101,7 @@ internal/app/exposure: internal/leaf/named dp/audit/membership dp/audit/memoriza
 internal/app/fleetdata: internal/leaf/named data/dataset data/dataset/files data/dataset/partition data/dataset/calls job model model/base/llama data/task internal/app/bases internal/app/usage
 internal/app/inspection: internal/leaf/named wasm internal/app/bases internal/app/usage job wasm/program
 internal/leaf/jinja:
+internal/leaf/pattern:
 internal/leaf/l2:
 internal/testkit/mutant: internal/testkit/nightly
 internal/testkit/nightly:
@@ -177,7 +178,7 @@ secagg: internal/protocol/cbor internal/leaf/uniform secagg/internal/tail
 secagg/internal/tail:
 secagg/strength: secagg secagg/internal/tail
 simulate: coordinator/core data/dataset dp dp/accounting edge model/evaluate/metric internal/protocol/contract internal/leaf/durable job job/training model wasm/program data/task model/trainer
-data/tokenizer:
+data/tokenizer: internal/leaf/pattern
 data/tokenizer/unigram: data/tokenizer
 data/task: data/dataset internal/leaf/jinja internal/leaf/uniform model data/tokenizer
 model/trainer: job/training model data/task

@@ -65,8 +65,8 @@ func findTokens(added []addedToken, t split, all bool) (*textTokens, error) {
 	return x, x.normal.build()
 }
 
-// forTexts reports whether a token is made from text.
-func forTexts(t addedToken) bool { return !t.Special && !slices.Contains(frameNames, t.Content) }
+// forTexts reports whether a token is made from text, as its file marks it.
+func forTexts(t addedToken) bool { return !t.Special }
 
 // encode finds the tokens in a text, and has what lies between them split.
 func (x *textTokens) encode(t split, text string, limit int) []int32 {
@@ -175,5 +175,5 @@ func beginsWithWord(text string) bool {
 
 // inWord reports whether a regular expression's \w is a character (UTS 18).
 func inWord(r rune) bool {
-	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
+	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control) || r > 0x7f && unicode.Is(laterWords, r)
 }

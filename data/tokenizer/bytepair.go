@@ -7,21 +7,26 @@ import (
 	"strings"
 )
 
-// BytePair is byte-level BPE as GPT-2 and RoBERTa have it (Radford et al. 2019), and
-// Llama 3, Qwen 2 and SmolLM with patterns of their own: text is split into words with
-// their leading space, each byte is a symbol, and the adjacent pair whose merge was
-// learned first is merged until none is left. Every text is covered.
+// BytePair is byte-pair encoding as a tokenizer.json says it: normalizers and pre-tokenizers cut a
+// text into words, each character of a word is a symbol, and the adjacent pair whose merge was
+// learned first is merged until none is left. Byte-level models (GPT-2, RoBERTa, Llama 3, Qwen,
+// SmolLM) have bytes for characters; others (Llama 2, Gemma) spell a space as ▁, and a character
+// that the vocabulary lacks as its bytes, with byte_fallback. A character or byte that it lacks
+// otherwise is unk_token, or left out, as tokenizers does.
 type BytePair struct {
 	frame
-	pieces  []string // by id, in the alphabet that stands for bytes
-	bytes   [256]int32
-	merges  map[[2]int32]merge
-	whole   map[string]int32 // words that are pieces as they are, whatever the merges; nil: see ignore_merges
-	words   splitter
-	unknown int32
-	normal  steps
-	texts   *textTokens
-	prefix  bool // a text without a leading space is given one
+	pieces   []string         // by id; of bytes, in the alphabet that stands for them
+	ids      map[string]int32 // the model's vocabulary, without added tokens
+	bytes    [256]int32       // -1: the vocabulary lacks it
+	fallback bool             // bytes stand for characters that the vocabulary lacks
+	merges   map[[2]int32]merge
+	whole    map[string]int32 // words that are pieces as they are, whatever the merges; nil: see ignore_merges
+	unknown  int32            // -1: there is none
+	fuse     bool             // several unknown in a row are one
+	normal   steps
+	cut      cutter
+	spells   spelling
+	texts    *textTokens
 }
 
 // merge is what a pair of ids becomes, and when it was learned: earlier goes first.
@@ -32,6 +37,7 @@ type bytePairModel struct {
 	Prefix       *string           `json:"continuing_subword_prefix"`
 	Suffix       *string           `json:"end_of_word_suffix"`
 	Dropout      *float64          `json:"dropout"`
+	Fuse         bool              `json:"fuse_unk"`
 	ByteFallback bool              `json:"byte_fallback"`
 	IgnoreMerges bool              `json:"ignore_merges"`
 	Vocab        map[string]int32  `json:"vocab"`
@@ -50,14 +56,17 @@ func parseBytePair(data []byte) (*BytePair, error) {
 	}
 	set := func(s *string) bool { return s != nil && *s != "" }
 	m := d.Model
-	words, prefix, err := d.PreTok.splitter()
+	var spells spelling
+	cutters, err := d.PreTok.cutters(&spells)
 	switch {
 	case err != nil:
 		return nil, err
 	case set(m.Prefix) || set(m.Suffix):
 		return nil, fmt.Errorf("%w: model.continuing_subword_prefix and end_of_word_suffix must be empty", ErrVocab)
-	case m.ByteFallback || m.Dropout != nil && *m.Dropout != 0:
-		return nil, fmt.Errorf("%w: model.byte_fallback and dropout are not supported of a byte-level model", ErrVocab)
+	case m.ByteFallback && spells.bytes:
+		return nil, fmt.Errorf("%w: model.byte_fallback is not supported of a byte-level model", ErrVocab)
+	case m.Dropout != nil && *m.Dropout != 0:
+		return nil, fmt.Errorf("%w: model.dropout is %v, want 0: a text would have other ids each time", ErrVocab, *m.Dropout)
 	case len(m.Merges) > maxVocab:
 		return nil, fmt.Errorf("%w: %d merges, the limit is %d", ErrVocab, len(m.Merges), maxVocab)
 	}
@@ -65,13 +74,14 @@ func parseBytePair(data []byte) (*BytePair, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &BytePair{pieces: pieces, unknown: -1, words: words, prefix: prefix}
+	t := &BytePair{pieces: pieces, ids: m.Vocab, unknown: -1, cut: inTurn(cutters), fallback: m.ByteFallback, fuse: m.Fuse}
 	if t.frame, err = d.parse(len(pieces)); err != nil {
 		return nil, err
 	}
-	if t.normal, _, err = parseSteps(d.Normalizer); err != nil {
+	if t.normal, _, err = parseSteps(d.Normalizer, &spells); err != nil {
 		return nil, err
 	}
+	t.spells = spells
 	if m.Unk != nil {
 		id, ok := m.Vocab[*m.Unk]
 		if !ok {
@@ -80,17 +90,24 @@ func parseBytePair(data []byte) (*BytePair, error) {
 		t.unknown = id
 	}
 	for b, symbol := range byteSymbols {
-		id, ok := m.Vocab[string(symbol)]
+		name := string(symbol)
+		if !spells.bytes {
+			name = fmt.Sprintf("<0x%02X>", b)
+		}
+		id, ok := m.Vocab[name]
 		if !ok {
-			return nil, fmt.Errorf("%w: the vocabulary has no piece for byte 0x%02x (%q)", ErrVocab, b, symbol)
+			id = -1
 		}
 		t.bytes[b] = id
 	}
 	if m.IgnoreMerges {
-		t.whole = make(map[string]int32, len(m.Vocab))
-		for piece, id := range m.Vocab {
-			if word, ok := bytesOf(piece); ok {
-				t.whole[string(word)] = id
+		t.whole = m.Vocab
+		if spells.bytes {
+			t.whole = make(map[string]int32, len(m.Vocab))
+			for piece, id := range m.Vocab {
+				if word, ok := bytesOf(piece); ok {
+					t.whole[string(word)] = id
+				}
 			}
 		}
 	}
@@ -115,9 +132,7 @@ func (m bytePairModel) learned() (map[[2]int32]merge, error) {
 		if !okA || !okB || !okC {
 			return nil, fmt.Errorf("%w: model.merges[%d] joins %.40q and %.40q: a part or the whole is not in the vocabulary", ErrVocab, i, left, right)
 		}
-		if _, known := merges[[2]int32{a, b}]; !known {
-			merges[[2]int32{a, b}] = merge{int32(i), c}
-		}
+		merges[[2]int32{a, b}] = merge{int32(i), c} // of a pair that is there twice the last counts
 	}
 	return merges, nil
 }
@@ -167,7 +182,7 @@ func (t *BytePair) VocabSize() int { return len(t.pieces) }
 // PadID implements Tokenizer.
 func (t *BytePair) PadID() int32 { return t.pad }
 
-// UnknownID is the id of unk_token, which no text has; -1 if there is none.
+// UnknownID is the id of unk_token; -1 if there is none.
 func (t *BytePair) UnknownID() int32 { return t.unknown }
 
 // Piece implements Tokenizer; an id outside the vocabulary is "".
@@ -198,16 +213,11 @@ func (t *BytePair) encode(text string, limit int) []int32 {
 func (t *BytePair) normalized(text string) string { return t.normal.apply(text) }
 
 // appendPart appends the ids of text that is normalized.
-func (t *BytePair) appendPart(ids []int32, text string, _ bool, limit int) []int32 {
-	if t.prefix && text != "" && text[0] != ' ' {
-		text = " " + text
-	}
-	for word := range t.words(text) {
-		if len(ids) >= limit {
-			break
-		}
-		ids = t.appendWord(ids, word)
-	}
+func (t *BytePair) appendPart(ids []int32, text string, first bool, limit int) []int32 {
+	t.cut(part{text, first}, newMeter(text), func(p part) bool {
+		ids = t.appendWord(ids, p.text)
+		return len(ids) < limit
+	})
 	return ids
 }
 
@@ -218,13 +228,39 @@ func (t *BytePair) Decode(ids []int32) string {
 		if t.special(id) {
 			continue
 		}
+		if !t.spells.bytes {
+			t.decode(&b, id)
+			continue
+		}
 		raw, spelled := bytesOf(t.Piece(id))
 		if !spelled { // a token that was added for texts is itself
 			raw = []byte(t.Piece(id))
 		}
 		b.Write(raw)
 	}
+	if t.spells.prefix {
+		return strings.TrimPrefix(b.String(), " ")
+	}
 	return b.String()
+}
+
+// decode writes a piece that is no byte-level one.
+func (t *BytePair) decode(b *strings.Builder, id int32) {
+	piece := t.Piece(id)
+	if x := hexByte(piece); t.fallback && len(piece) == len("<0x00>") && id == t.bytes[x] {
+		b.WriteByte(x)
+		return
+	}
+	if t.spells.spaces {
+		piece = strings.ReplaceAll(piece, space, " ")
+	}
+	b.WriteString(piece)
+}
+
+// hexByte is the byte that a piece like <0x0A> names, or 0.
+func hexByte(piece string) (x byte) {
+	_, _ = fmt.Sscanf(piece, "<0x%02X>", &x)
+	return x
 }
 
 // bytesOf is what a piece stands for; spelled is false if it is not in the alphabet

@@ -11,18 +11,71 @@ func (t *BytePair) appendWord(ids []int32, word string) []int32 {
 	if id, ok := t.whole[word]; ok {
 		return append(ids, id)
 	}
-	return mergeAll(t.merges, ids, word, func(ids []int32) []int32 {
-		for i := range len(word) {
-			ids = append(ids, t.bytes[word[i]])
+	return mergeAll(t.merges, ids, word, func(ids []int32) []int32 { return t.symbols(ids, word) })
+}
+
+// symbols appends a word's first symbols.
+func (t *BytePair) symbols(ids []int32, word string) []int32 {
+	unknown := 0 // in a row that are not written yet
+	flush := func() {
+		for ; unknown > 0; unknown-- {
+			ids = append(ids, t.unknown)
 		}
+	}
+	none := func() {
+		if t.unknown >= 0 && (unknown == 0 || !t.fuse) {
+			unknown++
+		}
+	}
+	if t.spells.bytes {
+		for i := range len(word) {
+			if id := t.bytes[word[i]]; id >= 0 {
+				flush()
+				ids = append(ids, id)
+			} else {
+				none()
+			}
+		}
+		flush()
 		return ids
-	})
+	}
+	for _, r := range word {
+		if id, ok := t.ids[string(r)]; ok {
+			flush()
+			ids = append(ids, id)
+		} else if more, ok := t.asBytes(ids, r); ok { // tokenizers, too, writes these before what waits
+			ids = more
+		} else {
+			none()
+		}
+	}
+	flush()
+	return ids
+}
+
+// asBytes appends a character's bytes, where the vocabulary has all of them.
+func (t *BytePair) asBytes(ids []int32, r rune) ([]int32, bool) {
+	if !t.fallback {
+		return ids, false
+	}
+	for _, b := range []byte(string(r)) {
+		if t.bytes[b] < 0 {
+			return ids, false
+		}
+	}
+	for _, b := range []byte(string(r)) {
+		ids = append(ids, t.bytes[b])
+	}
+	return ids, true
 }
 
 // mergeAll appends what is made of a word's first symbols, which first appends.
 func mergeAll(merges map[[2]int32]merge, ids []int32, word string, first func([]int32) []int32) []int32 {
 	if len(word) > shortWord {
-		return mergeLong(merges, ids, first(nil))
+		if symbols := first(nil); len(symbols) > 0 {
+			return mergeLong(merges, ids, symbols)
+		}
+		return ids
 	}
 	return mergeShort(merges, first(ids), len(ids))
 }

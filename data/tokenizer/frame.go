@@ -153,9 +153,6 @@ func (d framing) padding() int32 {
 	return noPadding
 }
 
-// frameNames are spellings of special tokens, whatever a file says of them.
-var frameNames = append([]string{"<s>", "</s>", "<unk>", "<mask>", Unknown, Cls, Sep, Mask}, padNames...)
-
 // vocabulary lists pieces by id from a model's vocabulary and the added tokens,
 // which may lie beyond it.
 func vocabulary(vocab map[string]int32, added []addedToken) ([]string, error) {

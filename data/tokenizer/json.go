@@ -64,7 +64,6 @@ type wordPieceModel struct {
 // modelKind says which model a tokenizer.json is of.
 type modelKind struct {
 	typed
-	Fallback bool `json:"byte_fallback"`
 }
 
 // What a tokenizer of BERT's has.

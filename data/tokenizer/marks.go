@@ -25,8 +25,6 @@ func NewMarks(data []byte, t Tokenizer) (*Marks, error) {
 	switch t := t.(type) {
 	case *BytePair:
 		m.parts = t
-	case *FallbackPair:
-		m.parts = t
 	case *Unigram:
 		words, ok := t.parts.(*metaspace)
 		if !ok {

@@ -126,7 +126,7 @@ func isPunct(r rune) bool {
 	case r >= 33 && r <= 47, r >= 58 && r <= 64, r >= 91 && r <= 96, r >= 123 && r <= 126:
 		return true
 	}
-	return unicode.IsPunct(r)
+	return r == 0x166d || r == 0x111c9 || unicode.IsPunct(r) && !unicode.Is(notYetPunct, r)
 }
 
 func isIdeograph(r rune) bool {

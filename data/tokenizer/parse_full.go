@@ -10,8 +10,6 @@ import (
 // parseFull reads the kinds of a tokenizer.json that a page's light build leaves out.
 func parseFull(kind modelKind, data []byte) (Tokenizer, error) {
 	switch {
-	case kind.Type == "BPE" && kind.Fallback:
-		return parseFallbackPair(data)
 	case kind.Type == "BPE":
 		return parseBytePair(data)
 	case kind.Type == "Unigram":
@@ -26,7 +24,7 @@ func parseSentencePieceFile(data []byte) (Tokenizer, error) { return parseSenten
 
 // parseBefore reads what stands before a WordPiece's own folding.
 func parseBefore(raw json.RawMessage) (steps, error) {
-	before, plain, err := parseSteps(raw)
+	before, plain, err := parseSteps(raw, &spelling{})
 	if err == nil && !plain {
 		err = fmt.Errorf("%w: normalizer changes letters or spaces of ASCII, which is not supported of a WordPiece", ErrVocab)
 	}

@@ -121,7 +121,7 @@ func TestMetaspaceMatchesTokenizers(t *testing.T) {
 	const squeeze = `{"type":"Sequence","normalizers":[{"type":"Strip","strip_left":false,"strip_right":true},
 		{"type":"Replace","pattern":{"Regex":" {2,}"},"content":"▁"}]}`
 	file := func(normalizer, before string) []byte {
-		return []byte(`{"added_tokens":[{"id":0,"content":"<pad>"},{"id":1,"content":"</s>"},{"id":2,"content":"<unk>"}],"normalizer":` + normalizer +
+		return []byte(`{"added_tokens":[{"id":0,"content":"<pad>","special":true},{"id":1,"content":"</s>","special":true},{"id":2,"content":"<unk>","special":true}],"normalizer":` + normalizer +
 			`,"pre_tokenizer":` + before + `,"post_processor":null,"model":{"type":"Unigram","unk_id":2,"vocab":[["<pad>",0],["</s>",0],["<unk>",0],` +
 			`["▁",-2],["a",-3],["b",-3.5],["▁a",-4],["▁▁",-5]]}}`)
 	}

@@ -10,47 +10,28 @@ import (
 
 // step is a normalizer or pre-tokenizer of a tokenizer.json, or a sequence of them.
 type step struct {
-	Type    string `json:"type"`
-	Charmap string `json:"precompiled_charsmap"`
-	Pattern struct {
-		Regex string `json:"Regex"`
-	} `json:"pattern"`
-	Content       string  `json:"content"`
-	StripLeft     bool    `json:"strip_left"`
-	StripRight    bool    `json:"strip_right"`
-	Replacement   string  `json:"replacement"`
-	AddPrefix     *bool   `json:"add_prefix_space"`
-	Prepend       *string `json:"prepend_scheme"`
-	Split         *bool   `json:"split"`
-	Normalizers   []step  `json:"normalizers"`
-	PreTokenizers []step  `json:"pretokenizers"`
+	Type          string       `json:"type"`
+	Charmap       string       `json:"precompiled_charsmap"`
+	Pattern       *textPattern `json:"pattern"`
+	Content       string       `json:"content"`
+	Before        string       `json:"prepend"`
+	StripLeft     bool         `json:"strip_left"`
+	StripRight    bool         `json:"strip_right"`
+	Replacement   string       `json:"replacement"`
+	AddPrefix     *bool        `json:"add_prefix_space"`
+	Prepend       *string      `json:"prepend_scheme"`
+	Split         *bool        `json:"split"`
+	Normalizers   []step       `json:"normalizers"`
+	PreTokenizers []step       `json:"pretokenizers"`
 }
 
 // maxNormalizers bounds how often a text is gone over.
 const maxNormalizers = 8
 
-// runs is what a Replace of SentencePiece's conversions squeezes, as a regular expression.
-const runs = " {2,}"
-
-// squeeze replaces every run of spaces. Package regexp would, too, and with its
-// tables of characters be 5 % of what a browser downloads.
-func squeeze(text, by string) string {
-	var b strings.Builder
-	for {
-		i := strings.Index(text, "  ")
-		if i < 0 {
-			b.WriteString(text)
-			return b.String()
-		}
-		b.WriteString(text[:i] + by)
-		text = strings.TrimLeft(text[i:], " ")
-	}
-}
-
 // parseSteps reads a tokenizer.json's normalizer. plain says whether it leaves spaces, and
 // ASCII's letters and digits each by itself, where they are: a text can then be normalized
 // in chunks.
-func parseSteps(raw json.RawMessage) (all steps, plain bool, err error) {
+func parseSteps(raw json.RawMessage, spells *spelling) (all steps, plain bool, err error) {
 	var s *step
 	if err := json.Unmarshal(orNull(raw), &s); err != nil {
 		return nil, false, fmt.Errorf("%w: normalizer: %w", ErrVocab, err)
@@ -90,8 +71,23 @@ func parseSteps(raw json.RawMessage) (all steps, plain bool, err error) {
 			}
 			all = append(all, rules.byGraphemes)
 			plain = plain && rules.plain()
-		case n.Type == "Replace" && n.Pattern.Regex == runs && (n.Content == " " || n.Content == space):
-			all = append(all, func(text string) string { return squeeze(text, n.Content) })
+		case n.Type == "Replace":
+			f, err := n.replacing()
+			if err != nil {
+				return nil, false, fmt.Errorf("%w: normalizer Replace: %w", ErrVocab, err)
+			}
+			all = append(all, f)
+			spaced := n.Pattern.Text == " " && n.Content == space
+			spells.spaces = spells.spaces || spaced
+			plain = plain && n.Pattern.Regex == runs && (n.Content == " " || n.Content == space)
+		case n.Type == "Prepend":
+			all = append(all, func(text string) string {
+				if text == "" {
+					return text
+				}
+				return n.Before + text
+			})
+			spells.prefix, plain = spells.prefix || n.Before == space, false
 		case n.Type == "Strip":
 			all = append(all, func(text string) string {
 				if n.StripLeft {
@@ -104,10 +100,35 @@ func parseSteps(raw json.RawMessage) (all steps, plain bool, err error) {
 			})
 		default:
 			return nil, false, fmt.Errorf("%w: normalizer %.40q is not supported: want NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Precompiled, "+
-				"or a Replace of %q", ErrVocab, n.Type, runs)
+				"Replace or Prepend", ErrVocab, n.Type)
 		}
 	}
 	return all, plain, nil
+}
+
+// runs is what SentencePiece's conversions squeeze. It leaves single spaces and all else.
+const runs = " {2,}"
+
+// replacing puts a text for whatever a pattern finds. What it makes beyond grown is cut, as is what
+// lies behind an expression's steps.
+func (s *step) replacing() (func(text string) string, error) {
+	find, err := s.Pattern.finder()
+	if err != nil {
+		return nil, err
+	}
+	return func(text string) string {
+		var b strings.Builder
+		limit := grown(text)
+		find(text, newMeter(text), func(from, to int, found bool) bool {
+			if found {
+				b.WriteString(s.Content)
+			} else {
+				b.WriteString(text[from:to])
+			}
+			return b.Len() <= limit
+		})
+		return b.String()
+	}, nil
 }
 
 // normalForm is one of Unicode's normal forms. A run of more than 30 marks, into which

@@ -64,7 +64,7 @@ func parseUnigram(data []byte) (*Unigram, error) {
 		return nil, err
 	}
 	t.parts = m
-	if m.normal, m.plain, err = parseSteps(d.Normalizer); err != nil {
+	if m.normal, m.plain, err = parseSteps(d.Normalizer, &spelling{}); err != nil {
 		return nil, err
 	}
 	t.texts, err = newTextTokens(d.AddedTokens, unigramSplit{t, m})

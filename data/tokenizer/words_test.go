@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -48,23 +49,49 @@ func TestDecodersWords(t *testing.T) {
 	}
 }
 
+// A pre-tokenizer that is not known, or whose expression is not, is refused by name.
 func TestWordsThatNobodyKnowsAreRefused(t *testing.T) {
 	good := string(bytePairJSON(testMerges...))
 	const plain = `{"add_prefix_space":false,"type":"ByteLevel","use_regex":true}`
 	const level = `{"type":"ByteLevel","use_regex":false}`
-	for _, other := range []string{
-		`null`, level,
-		`{"type":"Sequence","pretokenizers":[]}`,
-		`{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"\\p{L}+"},"behavior":"Isolated"},` + level + `]}`,
-		`{"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":false},{"type":"ByteLevel"}]}`,
-		`{"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":true},{"type":"ByteLevel","add_prefix_space":true}]}`,
+	sequence := func(steps string) string { return `{"type":"Sequence","pretokenizers":[` + steps + `]}` }
+	for other, want := range map[string]string{
+		`{"type":"UnicodeScripts"}`: "UnicodeScripts",
+		sequence(`{"type":"Split","pattern":{"Regex":"(a"},"behavior":"Isolated"},` + level):      "a group does not end",
+		sequence(`{"type":"Split","pattern":{"Regex":"(?<n>a)"},"behavior":"Isolated"},` + level): "a group that begins",
+		sequence(`{"type":"Split","pattern":{"String":"a"},"behavior":"Somehow"},` + level):       "Somehow",
+		sequence(`{"type":"Split","behavior":"Isolated"},` + level):                               "neither String nor Regex",
+		sequence(`{"type":"Metaspace","replacement":"_"}`):                                        "replacement",
+		sequence(`{"type":"Metaspace","replacement":"▁","prepend_scheme":"last"}`):                "prepend_scheme",
+		sequence(`{"type":"CharDelimiterSplit","delimiter":"ab"}`):                                "delimiter",
+		sequence(level + "," + level):                                                             "behind ByteLevel",
+		sequence(strings.Repeat(`{"type":"Digits"},`, 16) + level):                                "the limit is 16",
+		sequence(`{"type":"Sequence","pretokenizers":[` + level + `]}`):                           "Sequence",
 	} {
 		if !strings.Contains(good, plain) {
 			t.Fatal("the tokenizer is written otherwise")
 		}
 		_, err := Parse([]byte(strings.Replace(good, plain, other, 1)))
-		if err == nil || !strings.Contains(err.Error(), "pre_tokenizer") {
-			t.Errorf("%s: %v", other, err)
+		if !errors.Is(err, ErrVocab) || !strings.Contains(err.Error(), "pre_tokenizer") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", other, err, want)
 		}
+	}
+}
+
+// An expression that backtracks without an end costs a text its rest, and no more time than its
+// length allows.
+func TestExpressionsEnd(t *testing.T) {
+	good := string(bytePairJSON(testMerges...))
+	file := strings.Replace(good, `{"add_prefix_space":false,"type":"ByteLevel","use_regex":true}`,
+		`{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"(?:a|aa)+b"},"behavior":"Isolated"},{"type":"ByteLevel","use_regex":false}]}`, 1)
+	tok, err := Parse([]byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ids := tok.Encode("aab" + strings.Repeat("a", 100_000)); len(ids) > 3 {
+		t.Errorf("%d ids", len(ids))
+	}
+	if ids := tok.Encode("aab hell"); len(ids) < 4 {
+		t.Errorf("%v", ids)
 	}
 }

@@ -1,0 +1,133 @@
+package pattern
+
+import (
+	"strings"
+	"unicode"
+)
+
+// A set is a class of characters. Those of ASCII are a bitmap.
+type set struct {
+	ascii  [2]uint64
+	ranges [][2]rune
+	tables []table
+	within []*set // all of them, too: [a&&b]
+	negate bool
+}
+
+type table struct {
+	is     func(r rune) bool
+	negate bool
+}
+
+// close computes the bitmap.
+func (s *set) close() *set {
+	for r := range rune(128) {
+		if s.slow(r) {
+			s.ascii[r/64] |= 1 << (r % 64)
+		}
+	}
+	return s
+}
+
+func (s *set) has(r rune) bool {
+	if r < 128 {
+		return s.ascii[r/64]>>(r%64)&1 == 1
+	}
+	return s.slow(r)
+}
+
+func (s *set) slow(r rune) bool { return s.any(r) != s.negate }
+
+func (s *set) any(r rune) bool {
+	for _, w := range s.within {
+		if !w.slow(r) {
+			return false
+		}
+	}
+	if len(s.within) > 0 {
+		return true
+	}
+	for _, x := range s.ranges {
+		if x[0] <= r && r <= x[1] {
+			return true
+		}
+	}
+	for _, t := range s.tables {
+		if t.is(r) != t.negate {
+			return true
+		}
+	}
+	return false
+}
+
+// add adds characters from lo to hi, with fold those that differ by case alone.
+func (s *set) add(lo, hi rune, fold bool) {
+	s.ranges = append(s.ranges, [2]rune{lo, hi})
+	if !fold || hi-lo > maxFolded {
+		return
+	}
+	for r := lo; r <= hi; r++ {
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			s.ranges = append(s.ranges, [2]rune{f, f})
+		}
+	}
+}
+
+// maxFolded is the length of a range whose cases are looked for: that of ASCII's letters, and more.
+const maxFolded = 1 << 10
+
+// longNames are properties by the names that are no short ones of package unicode.
+var longNames = map[string]string{"letter": "L", "uppercaseletter": "Lu", "lowercaseletter": "Ll", "titlecaseletter": "Lt", "modifierletter": "Lm",
+	"otherletter": "Lo", "mark": "M", "number": "N", "decimalnumber": "Nd", "punctuation": "P", "symbol": "S", "separator": "Z",
+	"spaceseparator": "Zs", "other": "C", "control": "Cc"}
+
+// property is \p{name}: a general category or a script; nil if there is none.
+func property(name string) func(r rune) bool {
+	plain := strings.NewReplacer("_", "", " ", "", "-", "").Replace(strings.ToLower(name))
+	switch plain {
+	case "word":
+		return inWord
+	case "space":
+		return unicode.IsSpace
+	case "digit":
+		plain = "nd"
+	}
+	if short, ok := longNames[plain]; ok {
+		plain = strings.ToLower(short)
+	}
+	for key, t := range unicode.Categories {
+		if strings.ToLower(key) == plain {
+			return with(key, t)
+		}
+	}
+	for key, t := range unicode.Scripts {
+		if strings.ReplaceAll(strings.ToLower(key), "_", "") == plain {
+			return with(key, t)
+		}
+	}
+	return nil
+}
+
+// with is a table of package unicode with what later versions of Unicode have added to it.
+func with(key string, t *unicode.RangeTable) func(r rune) bool {
+	more := later[key]
+	return func(r rune) bool { return unicode.Is(t, r) || more != nil && unicode.Is(more, r) }
+}
+
+// isWord is \w, and by it \b: inWord, and Latin-1's six other digits, which Oniguruma has outside of
+// classes alone.
+func isWord(r rune) bool { return strings.ContainsRune("²³¹¼½¾", r) || inWord(r) }
+
+// inWord is \w in a class: letters, marks, decimal digits and what connects them (UTS 18, annex C).
+func inWord(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic) || wordLater(r)
+}
+
+func wordLater(r rune) bool {
+	for _, key := range []string{"L", "M", "Nd"} {
+		if t := later[key]; t != nil && unicode.Is(t, r) {
+			return true
+		}
+	}
+	return false
+}
