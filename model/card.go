@@ -66,6 +66,9 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 		fmt.Fprintf(&b, " Classes: %s.", strings.Join(c.Labels, ", "))
 	}
 	b.WriteString("\n\n")
+	if c.FreshHead {
+		b.WriteString("**Its head is fresh**: the adapter that was imported brought none, and the base has none. Its answers are guesses until it is trained.\n\n")
+	}
 	b.WriteString("## Privacy\n\n")
 	if c.Privacy == "" {
 		b.WriteString("No guarantee is recorded.\n\n")

@@ -34,6 +34,9 @@ type CheckpointInfo struct {
 	// Simulated is an adapter that a simulation made: all of its data was read in one
 	// place, and what Privacy says is of a deployment that there was not.
 	Simulated bool `json:"simulated,omitempty"`
+	// FreshHead is an adapter that was imported without a head, over a base that has none either: its
+	// answers are guesses until it is trained.
+	FreshHead bool `json:"fresh_head,omitempty"`
 }
 
 // ParseCheckpointInfo reads starling.json without checking its values. Older files call the

@@ -98,6 +98,18 @@ func HeadAdapter(c Config, t TaskKind, labels int, head map[string]Tensor) (*Ada
 	return a, a.SetHead(head)
 }
 
+// FreshHead reports whether the last map of the adapter's head, which gives the answers, is as
+// NewAdapter begins it: nothing has trained it, and neither the adapter's file nor the base had one.
+func (a *Adapter) FreshHead() bool {
+	begun, fresh := NewAdapter(a.layout, 0), false
+	for i, e := range a.layout.entries {
+		if e.Kind == KindHead && len(e.Shape) > 1 { // not a bias, which may stay zero
+			fresh = slices.Equal(a.tensors[i], begun.tensors[i])
+		}
+	}
+	return fresh
+}
+
 // SetHead takes over the tensors of a head that the layout has.
 func (a *Adapter) SetHead(head map[string]Tensor) error {
 	for i, e := range a.layout.entries {

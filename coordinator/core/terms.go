@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/dp/accounting"
@@ -103,6 +104,32 @@ func CheckSize(j job.Job, c model.Config) error {
 	return err
 }
 
+// smaller names methods whose updates over a base would fit, with the values that each trains.
+func smaller(j job.Job, c model.Config) string {
+	var fit []string
+	for _, m := range []struct {
+		name   string
+		method model.Method
+	}{
+		{"lora at rank_max 8", model.Method{RMax: 8, Alpha: 16}},
+		{"bitfit", model.Method{RMax: 1, Alpha: 1, Kind: model.MethodBitFit}},
+		{"head", model.Method{RMax: 1, Alpha: 1, Kind: model.MethodHead}},
+	} {
+		m.method.Task = j.Method().Task
+		l, err := model.NewLayout(c, m.method, len(j.Labels))
+		if err != nil {
+			continue
+		}
+		if n := l.Size(m.method.RMax); n <= quant.MaxDimension {
+			fit = append(fit, fmt.Sprintf("%s trains %d", m.name, n))
+		}
+	}
+	if len(fit) == 0 {
+		return "take a smaller base"
+	}
+	return "set adapter.method to one that trains fewer (" + strings.Join(fit, ", ") + "), or take a smaller base"
+}
+
 // sized are the terms of a valid j with its defaults, as far as they follow from the base's shape.
 func sized(j job.Job, c model.Config) (*Terms, error) {
 	t := &Terms{Job: j, Units: j.ExpectedCohort() * j.UnitsPerDevice(), Method: j.Method()}
@@ -111,7 +138,8 @@ func sized(j job.Job, c model.Config) (*Terms, error) {
 		return nil, RefuseJob("base: %w", err)
 	}
 	if n := t.Layout.Size(slices.Max(t.Ranks())); n > quant.MaxDimension {
-		return nil, RefuseJob("adapter.method trains %d values, of which at most %d can be masked: train fewer, as lora does", n, quant.MaxDimension)
+		return nil, RefuseJob("adapter.method %s trains %d values; an update has at most %d (2^24: the quantizer's limit, "+
+			"not the messages', which carry 2^26): %s", t.Method.Kind, n, quant.MaxDimension, smaller(j, c))
 	}
 	if most := c.MaxTokens(); j.Adapter.Sequence > most {
 		return nil, RefuseJob("adapter.sequence is %d, the base has %d positions", j.Adapter.Sequence, most)

@@ -155,21 +155,36 @@ func TestCompletions(t *testing.T) {
 		"prompt is missing": {"/v1/completions", `{}`},
 		"no JSON":           {"/v1/completions", `{"prompt": 7}`},
 		"n is 2":            {"/v1/completions", `{"prompt": "a", "n": 2}`},
-		"echo":              {"/v1/completions", `{"prompt": "a", "echo": true}`},
-		"stop must":         {"/v1/completions", `{"prompt": "a", "stop": 1}`},
-		"temperature":       {"/v1/completions", `{"prompt": "a", "temperature": -1}`},
-		"tokens":            {"/v1/completions", `{"prompt": "` + strings.Repeat("a", 30) + `"}`},
-		"messages are":      {"/v1/chat/completions", `{}`},
-		"has no role":       {"/v1/chat/completions", `{"messages": [{"content": "a"}]}`},
-		"want 1 or more":    {"/v1/chat/completions", `{"messages": [{"role": "user", "content": "a"}], "max_completion_tokens": 0}`},
-		"and no prompt":     {"/v1/chat/completions", `{"messages": [{"role": "user", "content": "a"}], "prompt": "a"}`},
-		"of this machine":   {"/v1/completions", `{"prompt": "a"}`, "Host", "example.org"},
-		"of this machine ":  {"/v1/completions", `{"prompt": "a"}`, "Origin", "http://127.0.0.1:9"},
+		"echo is true":      {"/v1/completions", `{"prompt": "a", "echo": true}`},
+		"logit_bias is":     {"/v1/completions", `{"prompt": "a", "logit_bias": {"50256": -100}}`},
+		"response_format is {\"type\":\"json_object\"}":   {"/v1/completions", `{"prompt": "a", "response_format": {"type": "json_object"}}`},
+		"presence_penalty is 0.5, which is not supported": {"/v1/completions", `{"prompt": "a", "presence_penalty": 0.5}`},
+		"frequency_penalty is -1":                         {"/v1/completions", `{"prompt": "a", "frequency_penalty": -1}`},
+		"tool_choice is":                                  {"/v1/chat/completions", `{"messages": [{"role": "user", "content": "a"}], "tool_choice": {"type": "function", "function": {"name": "f"}}}`},
+		"logprobs is 3":                                   {"/v1/completions", `{"prompt": "a", "logprobs": 3}`},
+		"best_of is 2":                                    {"/v1/completions", `{"prompt": "a", "best_of": 2}`},
+		"is not known here: leave it out":                 {"/v1/completions", `{"prompt": "a", "grammar": "x"}`},
+		"stop must":                                       {"/v1/completions", `{"prompt": "a", "stop": 1}`},
+		"temperature":                                     {"/v1/completions", `{"prompt": "a", "temperature": -1}`},
+		"tokens":                                          {"/v1/completions", `{"prompt": "` + strings.Repeat("a", 30) + `"}`},
+		"messages are":                                    {"/v1/chat/completions", `{}`},
+		"has no role":                                     {"/v1/chat/completions", `{"messages": [{"content": "a"}]}`},
+		"want 1 or more":                                  {"/v1/chat/completions", `{"messages": [{"role": "user", "content": "a"}], "max_completion_tokens": 0}`},
+		"and no prompt":                                   {"/v1/chat/completions", `{"messages": [{"role": "user", "content": "a"}], "prompt": "a"}`},
+		"of this machine":                                 {"/v1/completions", `{"prompt": "a"}`, "Host", "example.org"},
+		"of this machine ":                                {"/v1/completions", `{"prompt": "a"}`, "Origin", "http://127.0.0.1:9"},
 	} {
 		w := ask("POST", c[0], c[1], c[2:]...)
-		if w.Code < 400 || w.Code >= 500 || !strings.Contains(w.Body.String(), strings.TrimSpace(want)) {
+		var said struct{ Error struct{ Message string } }
+		if err := json.Unmarshal(w.Body.Bytes(), &said); err != nil || w.Code < 400 || w.Code >= 500 || !strings.Contains(said.Error.Message, strings.TrimSpace(want)) {
 			t.Errorf("%q: %d %s", c, w.Code, w.Body)
 		}
+	}
+	// What asks for nothing is no reason to refuse: programs name it.
+	w = ask("POST", "/v1/completions", `{"prompt": "cat", "n": 1, "logit_bias": {}, "presence_penalty": 0, "frequency_penalty": 0.0, "logprobs": null, "echo": false,
+		"best_of": 1, "response_format": {"type": "text"}, "tool_choice": "auto", "user": "me"}`)
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "dog. é") {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -29,9 +30,6 @@ type completion struct {
 	Stop        json.RawMessage `json:"stop"` // a text or a list
 	Stream      bool            `json:"stream"`
 	N           *int            `json:"n"`
-	Echo        bool            `json:"echo"`
-	Logprobs    any             `json:"logprobs"`
-	Suffix      any             `json:"suffix"`
 
 	// Of a conversation, in place of a prompt.
 	Messages   json.RawMessage `json:"messages"`
@@ -53,8 +51,6 @@ func (c completion) request(r Request, talk bool) (Request, error) {
 		return r, errors.New("prompt is missing: want one text")
 	case c.N != nil && *c.N != 1:
 		return r, fmt.Errorf("n is %d, want 1", *c.N)
-	case c.Echo || c.Logprobs != nil || c.Suffix != nil:
-		return r, errors.New("echo, logprobs and suffix are not supported")
 	}
 	if !talk {
 		r.Prompt = *c.Prompt
@@ -125,9 +121,13 @@ func Handler(m *Model, r Request) http.Handler {
 	})
 	for path, talk := range map[string]bool{"POST /v1/completions": false, "POST /v1/chat/completions": true} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, req *http.Request) {
-			var c completion
-			if err := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxBody)).Decode(&c); err != nil {
+			c, fields, err := readCompletion(http.MaxBytesReader(w, req.Body, maxBody))
+			if err != nil {
 				refuse(w, http.StatusBadRequest, fmt.Sprintf("the request is no JSON object of at most %d bytes that has the types of OpenAI's: %v", maxBody, err))
+				return
+			}
+			if err := undone(fields); err != nil {
+				refuse(w, http.StatusBadRequest, err.Error())
 				return
 			}
 			want, err := c.request(r, talk)
@@ -152,6 +152,18 @@ func Handler(m *Model, r Request) http.Handler {
 		})
 	}
 	return mux
+}
+
+// readCompletion reads a request, and all of its fields by their names.
+func readCompletion(body io.Reader) (c completion, fields map[string]json.RawMessage, err error) {
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return c, nil, err
+	}
+	if err := json.Unmarshal(data, &c); err != nil {
+		return c, nil, err
+	}
+	return c, fields, json.Unmarshal(data, &fields)
 }
 
 // complete writes one text, or what comes next in a conversation.

@@ -114,6 +114,33 @@ func TestExportAndImportAgree(t *testing.T) {
 	}
 }
 
+// An import that had to make a head says so on stderr, in its report and in the card; one whose base has
+// a head does not.
+func TestImportSaysThatAHeadIsFresh(t *testing.T) {
+	dir, _ := exportedCheckpoint(t)
+	for name, c := range map[string]struct {
+		adapter bool
+		fresh   bool
+	}{"base alone": {false, true}, "adapter with its head": {true, false}} {
+		out := filepath.Join(t.TempDir(), "again")
+		args := []string{"import", "--base", filepath.Join(dir, "base"), "--labels", "a,b,c", "--json", "--out", out}
+		if c.adapter {
+			args = append(args, "--adapter", dir)
+		}
+		code, stdout, stderr := runCLI(t, args...)
+		card, err := os.ReadFile(filepath.Join(out, model.CardFile))
+		if code != 0 || err != nil {
+			t.Fatalf("%s: %d %s, %v", name, code, stderr, err)
+		}
+		for where, has := range map[string]bool{"stderr": strings.Contains(stderr, "the head is fresh"), "report": strings.Contains(stdout, `"fresh_head":true`),
+			"card": strings.Contains(string(card), "Its head is fresh")} {
+			if has != c.fresh {
+				t.Errorf("%s: %s says %v: %s %s", name, where, has, stderr, stdout)
+			}
+		}
+	}
+}
+
 // A sequence that the base has no positions for is said where it is asked for, not by predict.
 func TestImportRefusesASequenceBeyondTheBase(t *testing.T) {
 	dir, _ := exportedCheckpoint(t)

@@ -78,5 +78,6 @@ func (f Import) Checkpoint() (*model.Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
+	ck.FreshHead = ck.Adapter.FreshHead()
 	return ck, nil
 }

@@ -2,6 +2,7 @@ package device
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -74,6 +75,9 @@ included.`,
 			m, err := generation.Open(e.Backend, ck, rank, most)
 			if err != nil {
 				return err
+			}
+			if m.Name == "" { // of an imported checkpoint, which no job has made
+				m.Name = filepath.Base(filepath.Clean(dir))
 			}
 			if listen != "" {
 				return generation.Serve(cmd.Context(), m, listen, r, func(url string) error {

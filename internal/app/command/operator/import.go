@@ -22,6 +22,7 @@ type importReport struct {
 	Labels  []string `json:"labels"`
 	Trained int      `json:"trained"` // values
 	SHA256  string   `json:"base_sha256"`
+	Fresh   bool     `json:"fresh_head"` // neither the adapter nor the base had a head
 }
 
 func newImportCmd(a *command.App) *cobra.Command {
@@ -59,7 +60,13 @@ base's own (id2label); a base that writes text (T5) has none.`,
 				return err
 			}
 			l := ck.Adapter.Layout()
-			r := importReport{out, l.Method.RMax, l.Method.Alpha, ck.Labels, l.Size(l.Method.RMax), hex.EncodeToString(sum[:])}
+			r := importReport{out, l.Method.RMax, l.Method.Alpha, ck.Labels, l.Size(l.Method.RMax), hex.EncodeToString(sum[:]), ck.FreshHead}
+			if r.Fresh {
+				if _, err := fmt.Fprintln(a.Stderr, "warning: the head is fresh: the adapter has none (PEFT saves it with modules_to_save), nor has the base. "+
+					"Answers are guesses until it is trained; name the adapter's folder that holds its head, or train with adapter.start."); err != nil {
+					return err
+				}
+			}
 			return a.Emit(r, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "checkpoint in %s: rank %d, alpha %v, %d classes, %d trained values\n",
 					r.Out, r.Rank, r.Alpha, len(r.Labels), r.Trained)
