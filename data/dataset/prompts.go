@@ -65,6 +65,12 @@ func parseTalk(value func(string) json.RawMessage) (l labelled, err error) {
 	if !said {
 		return l, errors.New(`no message has the role "assistant": nothing is learnt from it`)
 	}
+	for _, name := range []string{"tools", "functions", "documents"} {
+		if raw := string(value(name)); raw != "" && raw != "null" && raw != "[]" {
+			return l, fmt.Errorf("%q beside messages is not laid out yet, so a model would learn prompts that it never sees in use: leave it out, "+
+				"or write prompt and completion with the tools in the prompt", name)
+		}
+	}
 	l.Messages = string(value("messages"))
 	if l.User, err = scalar("user", value("user")); err != nil {
 		return l, err
