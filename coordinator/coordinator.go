@@ -109,6 +109,7 @@ type engine struct {
 	fleet    *fleet.Fleet
 	mustered time.Time // when the store was asked last who may be drawn
 	dropouts dropouts
+	paused   bool   // for moving by noise alone, once
 	pausedBy string // an operator, and why; "" while rounds are drawn
 	trace    fleet.Trace
 

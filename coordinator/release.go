@@ -130,7 +130,7 @@ func (c *Coordinator) release(r *running, u unmaskedEvent) (round.Event, error) 
 		c.metrics.NoiseOnly.Inc()
 	}
 	c.show(r)
-	return round.Released{}, nil
+	return round.Released{}, c.still(r)
 }
 
 // checkShards returns the sums of all shards of the round, each of those that could

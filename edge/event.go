@@ -37,8 +37,11 @@ type Event struct {
 	Done    int64  `json:"done,omitempty"`
 	Total   int64  `json:"total,omitempty"`
 	Text    string `json:"text,omitempty"`
-	Up      int64  `json:"up"`   // bytes of messages sent so far
-	Down    int64  `json:"down"` // bytes of messages and blobs received so far
+	// Zeros: training came to nothing, as Text says, and this device sends zeros in its place. Only
+	// its owner is told.
+	Zeros bool  `json:"zeros,omitempty"`
+	Up    int64 `json:"up"`   // bytes of messages sent so far
+	Down  int64 `json:"down"` // bytes of messages and blobs received so far
 	// Peers is what the log of enrolled keys proves about the shard; nil if it is not known yet, or
 	// if the job has no log.
 	Peers *Peers `json:"peers,omitempty"`

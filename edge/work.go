@@ -76,7 +76,8 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 		Seed: c.cfg.Seed, Log: c.cfg.Log,
 		Failed: func(err error) {
 			failed := at
-			failed.Done, failed.Total, failed.Text = 0, 0, Explain(err)+": this device sends zeros in its place"
+			failed.Done, failed.Total, failed.Zeros = 0, 0, true
+			failed.Text = Explain(err) + ": this device sends zeros in its place"
 			c.events.send(failed)
 		},
 		Progress: func(done, total int64) {

@@ -21,7 +21,10 @@ type Round struct {
 	Cohort  int `json:"cohort"`            // drawn
 	Empty   int `json:"empty"`             // of them without an example: they count as zero contributions
 	Dropped int `json:"dropped,omitempty"` // of them whose update never arrived: zero, too
-	Values  int `json:"values"`            // trained, at this rank
+	// Zeros counts clients whose training came to nothing, by divergence for one, and that sent
+	// zeros in its place as devices do. Where clients hold providers it counts none.
+	Zeros  int `json:"zeros,omitempty"`
+	Values int `json:"values"` // trained, at this rank
 
 	NoiseOnly bool    `json:"noise_only,omitempty"` // the cohort was below its floor
 	ClipNorm  float64 `json:"clip_norm"`
@@ -79,6 +82,7 @@ func (r *Run) prepare(d *core.Draw) (start, error) {
 		Base: base, BaseSHA256: sum, Program: code, Start: values,
 		layout: r.core.Layout(), task: r.task,
 		vector: contract.Vector{Lattice: d.Lattice(), Count: d.Count(), Figures: d.Figures(), Groups: j.Privacy.Groups, Own: r.duals.own(d.Own())},
+		failed: r.nothing.note,
 	}}, nil
 }
 
@@ -116,7 +120,13 @@ func (r *Run) release(ctx context.Context, s start, t *Tally) (Round, error) {
 		clear(t.Sum)
 	}
 	units, above := 0, 0
+	if out.Zeros = -t.Empty; r.job.Providers.Max > 0 {
+		out.Zeros = 0 // their coins may leave all of a client's out
+	}
 	for _, norms := range t.Norms {
+		if len(norms) == 0 && r.job.Providers.Max == 0 {
+			out.Zeros++
+		}
 		for _, n := range norms {
 			units++
 			out.MeanNorm += n

@@ -109,6 +109,7 @@ type Run struct {
 	duals    *duals   // of clients, where the job has some; else nil
 	settings [32]byte // what its state may be continued under, where it has one
 	own      bool     // the trainer is ours to close
+	nothing  nothing
 }
 
 // ErrConfig is a configuration that cannot work.
@@ -267,6 +268,9 @@ func (r *Run) Rounds(ctx context.Context) (Result, error) {
 		}
 		r.rounds = append(r.rounds, round)
 		if err := r.keep(); err != nil {
+			return Result{}, err
+		}
+		if err := r.came(); err != nil {
 			return Result{}, err
 		}
 		if r.cfg.Progress != nil {

@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -47,6 +46,7 @@ type Assignment struct {
 	layout *model.Layout
 	task   task.Task
 	vector contract.Vector // with a client's own noise where its dual variable is to know it
+	failed func(error)     // is told why a unit's training came to nothing; nil: nobody is
 }
 
 // NewAssignment derives the rest where a plan came from elsewhere. It refuses a
@@ -106,7 +106,8 @@ type Client struct {
 }
 
 // Contribute is one client's part: its symbols (nil for one without examples), and
-// the norms of its units before clipping.
+// the norms of its units before clipping. A unit whose training comes to nothing has no norm, and
+// adds zeros, as it does on a device.
 func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Client) (symbols []int32, norms []float64, err error) {
 	if len(c.Set.Examples) == 0 {
 		return nil, nil, nil
@@ -118,7 +119,6 @@ func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Cli
 	if err != nil {
 		return nil, nil, fmt.Errorf("simulate: client %d: %w", c.Number, err)
 	}
-	var failed error // of the one unit that a client is; a provider of several, or a group, counts as absent
 	dual := c.Dual.Round()
 	symbols, err = edge.Contribute(ctx, trainer, data, edge.Contribution{
 		Round: a.Round, Seed: c.Seed, Lattice: a.vector.Lattice, Count: a.Count, Figures: a.Figures, Labels: a.Classes, Groups: a.Groups, Dual: dual, Own: a.vector.Own,
@@ -127,14 +127,10 @@ func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Cli
 			BaseSHA256: a.BaseSHA256, Layout: a.layout, Rank: a.Rank, Start: a.Start, Program: a.Program,
 			Spec: a.Training, Sequence: a.Sequence, Features: c.features,
 		},
-		Norm: func(n float64) { norms = append(norms, n) },
-		Failed: func(err error) {
-			if a.Providers == 0 && a.Groups < 2 {
-				failed = err
-			}
-		},
+		Norm:   func(n float64) { norms = append(norms, n) },
+		Failed: a.failed,
 	})
-	if err = errors.Join(err, failed); err != nil {
+	if err != nil {
 		return nil, nil, fmt.Errorf("simulate: client %d: %w", c.Number, err)
 	}
 	dual.Keep()

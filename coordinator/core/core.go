@@ -37,6 +37,7 @@ type Core struct {
 	optimizer *optimizer.Optimizer
 	average   *optimizer.Average // what is released of the last rounds, where the job asks for it
 	indices   map[int][]int      // by rank: places in the optimizer's state
+	movement  Movement
 }
 
 // NewCore validates the job against its base and returns its state before the first round. seed
@@ -102,6 +103,7 @@ func (c *Core) restore(version uint64, clip float64, adapter, state []byte) erro
 		return fmt.Errorf("core: checkpoint %d: %w", version, err)
 	}
 	c.version, c.clip, c.adapter = version, clip, a
+	c.movement = Movement{Moved: version > 0} // whether it did is not kept: such a job is not paused
 	return nil
 }
 
@@ -219,6 +221,7 @@ type Draw struct {
 	cert     dp.Certificate
 	kept     float64 // share of the cohort that its combined sum holds; 1 if it is the sum of all
 	fleet    *metric.Fleet
+	silent   metric.Noisy // units that reported nothing; zero if the job asks for no figures
 }
 
 // Draw begins the next round: it draws rank, rotation and cohort, each from its own randomness. It
@@ -364,6 +367,9 @@ func (c *Core) Release(d *Draw, sum []int64, devices int, noiseOnly bool, noise 
 	spec.NoiseOnly, spec.Shares = noiseOnly, c.t.shares(devices, noiseOnly)
 	if event, err = dp.Release(sum, spec, noise); err != nil {
 		return event, 0, fmt.Errorf("core: noise: %w", err)
+	}
+	if !noiseOnly {
+		c.note(d, sum, devices, spec.Shares)
 	}
 	mean, clip, err := c.t.decode(d.vector, d.clip, sum, d.kept)
 	if err != nil {

@@ -81,12 +81,15 @@ func (t *Terms) fleetMetrics(d *Draw, version uint64, sum []int64, event dp.Even
 		variance = v.Own.Float() * (float64(devices) + float64(shares))
 	}
 	h, ok := contract.DecodeMetrics(v.Figures, sum[v.Size()-v.Figures.Size():], math.Sqrt(variance), len(t.Job.Labels))
+	// Of the expected number, which is public: how many there were follows from hidden coins.
+	d.silent = metric.Noisy{Mean: d.kept*t.Units - h.Units.Mean, Noise: h.Units.Noise}
 	if !ok {
 		return nil
 	}
 	groups := float64(max(1, v.Groups)) // each of which says what it found
 	h.Units.Mean, h.Units.Noise = h.Units.Mean/groups, h.Units.Noise/groups
 	f := &metric.Fleet{Rank: d.rank, Version: int(version), Units: h.Units, Loss: h.Loss, Speed: h.Speed}
+	f.Silent = d.silent
 	if t.Method.Task.Judged() {
 		f.Accuracy = h.Right
 	}

@@ -11,12 +11,25 @@ import (
 // from the record alone, so that one made before is judged as well.
 func (r *Record) Warnings() []string {
 	var out []string
-	for _, w := range []string{r.shortOfNoise(), r.unlearned()} {
+	for _, w := range []string{r.zeros(), r.shortOfNoise(), r.unlearned()} {
 		if w != "" {
 			out = append(out, w)
 		}
 	}
 	return out
+}
+
+// zeros says how many updates training came to nothing for.
+func (r *Record) zeros() string {
+	zeros, of := 0, 0
+	for _, round := range r.Curve {
+		zeros, of = zeros+round.Zeros, of+round.Cohort-round.Empty-round.Dropped
+	}
+	if zeros == 0 {
+		return ""
+	}
+	return fmt.Sprintf("training came to nothing for %d of %d updates, and zeros were sent in their place, as devices do: it diverges, or examples do not fit; "+
+		"lower training.learning_rate", zeros, of)
 }
 
 // leastNoise is the share of the expected noise below which a round is short of it: the

@@ -167,6 +167,7 @@ export interface Fleet {
   version: number;
   units: Noisy;
   loss: Noisy;
+  silent?: Noisy;
   accuracy?: Noisy;
   steps_per_second?: Noisy;
 }

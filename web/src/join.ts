@@ -253,7 +253,7 @@ function paint(p: Participation): void {
   const away = offline(p);
   byId("state").classList.toggle("failed", away || p.standing === "failed" || p.standing === "refused");
   byId("dot").dataset.standing = away ? "offline" : p.standing;
-  say("contributed", rounds(p.totals.rounds));
+  say("contributed", p.totals.zeros ? t("contributed.zeros", { rounds: rounds(p.totals.rounds), n: p.totals.zeros }) : rounds(p.totals.rounds));
   say("peers", peersText(p.peers));
   const given = givenText(p, about);
   say("given-rounds", given.rounds);

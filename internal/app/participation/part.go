@@ -18,6 +18,7 @@ type Report struct {
 	RoundsCommitted int    `json:"rounds_committed"`
 	RoundsDropped   int    `json:"rounds_dropped"`
 	RoundsAbandoned int    `json:"rounds_abandoned"`
+	RoundsZeros     int    `json:"rounds_zeros,omitempty"` // in which training came to nothing: zeros were sent
 	Sent            int64  `json:"bytes_sent"`
 	Received        int64  `json:"bytes_received"`
 	Examples        int    `json:"examples"`
@@ -25,6 +26,9 @@ type Report struct {
 	Reason          string `json:"reason"`                // why it ended
 
 	Spent edge.Spent `json:"spent"` // what all jobs so far have cost the data, as seen from here
+
+	zeros uint64 // the last round of RoundsZeros
+	why   string // the last that training came to
 }
 
 // MostJoined bounds the jobs that one command takes part in: each holds its base.
@@ -54,6 +58,10 @@ func JoinAll(ctx context.Context, parts []*Part, join func(context.Context, *Par
 // count follows a device's events in one job.
 func (r *Report) count(e edge.Event) {
 	r.Sent, r.Received = e.Up, e.Down
+	if e.Zeros && e.Round != r.zeros { // each provider of a round says so
+		r.zeros, r.why = e.Round, e.Text
+		r.RoundsZeros++
+	}
 	switch e.State {
 	case edge.Committed:
 		r.RoundsCommitted++
@@ -128,8 +136,12 @@ func printQuote(ctx context.Context, w io.Writer, cfg edge.Config, cores, exampl
 
 // given is what the device has done, in words.
 func (r *Report) given() string {
-	return fmt.Sprintf("took part in %d rounds (%d dropped, %d abandoned), sent %s, received %s",
-		r.RoundsCommitted, r.RoundsDropped, r.RoundsAbandoned, terminal.Bytes(r.Sent), terminal.Bytes(r.Received))
+	zeros := ""
+	if r.RoundsZeros > 0 {
+		zeros = fmt.Sprintf(", %d of them with zeros for an update (%s)", r.RoundsZeros, r.why)
+	}
+	return fmt.Sprintf("took part in %d rounds (%d dropped, %d abandoned)%s, sent %s, received %s",
+		r.RoundsCommitted, r.RoundsDropped, r.RoundsAbandoned, zeros, terminal.Bytes(r.Sent), terminal.Bytes(r.Received))
 }
 
 // promised is how many rounds the job has that the data gave to last.

@@ -106,7 +106,7 @@ func often(e edge.Event) bool {
 // missed tells of events whose words an owner should find above the line that is gone.
 func missed(e edge.Event) bool {
 	switch e.State {
-	case edge.Preparing, edge.Waiting, edge.Keying, edge.Abandoned, edge.Dropped, edge.Refused:
+	case edge.Preparing, edge.Waiting, edge.Keying, edge.Training, edge.Abandoned, edge.Dropped, edge.Refused:
 		return e.Text != ""
 	}
 	return false
@@ -181,7 +181,7 @@ func words(e edge.Event) string {
 	case edge.Fetching:
 		return "fetching what is needed" + round + because
 	case edge.Training:
-		return "training" + rank(e) + round
+		return "training" + rank(e) + round + because
 	case edge.Uploading:
 		return "sending the masked update" + round + because
 	case edge.Collecting:

@@ -46,6 +46,31 @@ func TestPlainLines(t *testing.T) {
 	}
 }
 
+// Training that came to nothing is told, on a terminal above the line that is written again, and
+// the report counts its rounds.
+func TestZerosAreTold(t *testing.T) {
+	failed := edge.Event{State: edge.Training, Round: 2, Rank: 4, Zeros: true, Text: "the update is not finite: this device sends zeros in its place"}
+	want := "training at rank 4 of round 2: the update is not finite: this device sends zeros in its place"
+	for _, live := range []bool{false, true} {
+		var b bytes.Buffer
+		v := newView(&b, nil, func() uint64 { return 0 })
+		v.live, v.width = live, 200
+		v.Show(edge.Event{State: edge.Training, Round: 2, Rank: 4})
+		v.Show(failed)
+		v.Show(edge.Event{State: edge.Uploading, Round: 2})
+		if got := b.String(); !strings.Contains(got, want+"\n") {
+			t.Errorf("live %t: %q", live, got)
+		}
+	}
+	var r Report
+	for _, e := range []edge.Event{failed, failed, {State: edge.Committed, Round: 2}, {State: edge.Training, Round: 3}, {State: edge.Committed, Round: 3}} {
+		r.count(e)
+	}
+	if got := r.given(); r.RoundsZeros != 1 || !strings.Contains(got, "took part in 2 rounds") || !strings.Contains(got, "1 of them with zeros for an update (the update is not finite") {
+		t.Errorf("%+v: %s", r, got)
+	}
+}
+
 // With --json every event is a line of JSON, and nothing is said beside.
 func TestEventsAreJSON(t *testing.T) {
 	var out, said bytes.Buffer

@@ -37,6 +37,9 @@ type Fleet struct {
 	// Units is the number of devices, or providers, that reported anything.
 	Units Noisy `json:"units"`
 	Loss  Noisy `json:"loss"` // in nats, each unit's bounded
+	// Silent is the expected number of devices, or providers, less Units: training came to nothing
+	// there and zeros were sent, or they were not there, or hold too few examples to leave any out.
+	Silent Noisy `json:"silent,omitzero"`
 	// Accuracy is the share of right labels; zero of tasks without labels.
 	Accuracy Noisy `json:"accuracy,omitzero"`
 	// Speed is the geometric mean of training steps a second, its noise being a factor; zero in a

@@ -13,6 +13,11 @@ export interface Event {
   done?: number;
   total?: number;
   text?: string;
+  /**
+   * Zeros: training came to nothing, as Text says, and this device sends zeros in its place. Only
+   * its owner is told.
+   */
+  zeros?: boolean;
   /** bytes of messages sent so far */
   up: number;
   /** bytes of messages and blobs received so far */

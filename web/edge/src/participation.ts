@@ -13,6 +13,8 @@ export type Standing = "starting" | "running" | "pausing" | "paused" | "refused"
 export interface Totals {
   /** Rounds that released a model with this device's share in it. */
   rounds: number;
+  /** Rounds for which it sent zeros, because training came to nothing; left out where there were none. */
+  zeros?: number;
   /** Bytes sent and received, pages and programs not counted. */
   up: number;
   down: number;
@@ -62,6 +64,8 @@ export class Participation extends typedTarget<ParticipationEvents>() {
   peers?: Event["peers"];
   /** Why it failed or paused. */
   reason = "";
+  /** Why training came to nothing in the last round, for which zeros were sent; "" where it did not. */
+  zeroed = "";
   /** What it failed or was refused with; its code is for programs. */
   error?: Error;
   /** Which device this is, once that is known. */
@@ -88,6 +92,7 @@ export class Participation extends typedTarget<ParticipationEvents>() {
   #edge?: Edge;
   #before: { up: number; down: number };
   #holding = false;
+  #zeros = 0; // the last round of which zeros were sent
   #joins = 0; // a join that was left has no say any more
 
   constructor(options: ParticipationOptions) {
@@ -235,8 +240,12 @@ export class Participation extends typedTarget<ParticipationEvents>() {
     if (event.peers) this.peers = event.peers;
     if (event.limits) this.limits = event.limits;
     else if (inRound.has(event.state) && event.round) this.limits = []; // a round that is within them
+    const zeros = (this.totals.zeros ?? 0) + (event.zeros && event.round !== this.#zeros ? 1 : 0); // each provider of a round says so
+    if (event.zeros) [this.zeroed, this.#zeros] = [event.text ?? "", event.round ?? 0];
+    else if (roundOver.has(event.state) && event.round && event.round !== this.#zeros) this.zeroed = "";
     this.totals = {
       rounds: this.totals.rounds + (event.state === "committed" ? 1 : 0),
+      ...(zeros ? { zeros } : {}),
       up: this.#before.up + event.up, down: this.#before.down + event.down,
     };
     // A download before the first round is no round.

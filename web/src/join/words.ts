@@ -65,7 +65,7 @@ export function reasonText(p: Participation): string {
   if (p.standing === "failed") return uninvited.test(p.reason) ? "" : p.reason;
   if (p.standing !== "running" && p.standing !== "pausing") return "";
   const { state, text } = p.event ?? { state: "", text: "" };
-  return text && explained.has(state) && !(state === "backoff" && technical.test(text)) ? text : "";
+  return text && explained.has(state) && !(state === "backoff" && technical.test(text)) ? text : p.zeroed;
 }
 
 /** Whether this device has no connection now. */

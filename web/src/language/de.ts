@@ -248,6 +248,7 @@ const messages = translation({
   "account.nothing": "noch nichts",
 
   // wo dieses Gerät steht
+  "contributed.zeros": { one: "{rounds}; in {n} Runde kam beim Training nichts heraus, und Nullen wurden gesendet", other: "{rounds}; in {n} Runden kam beim Training nichts heraus, und Nullen wurden gesendet" },
   "state.starting": "Es geht los.",
   "state.paused": "Pausiert. Das Training geht ohne dieses Gerät weiter.",
   "state.charging": "Pausiert, bis dieses Gerät lädt.",

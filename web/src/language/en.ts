@@ -212,6 +212,7 @@ export const en = {
   "account.nothing": "nothing yet",
 
   // where this device stands
+  "contributed.zeros": { one: "{rounds}; in {n} round training came to nothing, and zeros were sent", other: "{rounds}; in {n} rounds training came to nothing, and zeros were sent" },
   "state.starting": "Starting.",
   "state.paused": "Paused. The job goes on without this device.",
   "state.charging": "Paused: waiting until this device charges.",

@@ -248,6 +248,7 @@ const messages = translation({
   "account.nothing": "nada todavía",
 
   // dónde está este dispositivo
+  "contributed.zeros": { one: "{rounds}; en {n} ronda el entrenamiento no dio nada y se enviaron ceros", other: "{rounds}; en {n} rondas el entrenamiento no dio nada y se enviaron ceros" },
   "state.starting": "Empezando.",
   "state.paused": "En pausa. El entrenamiento sigue sin este dispositivo.",
   "state.charging": "En pausa hasta que este dispositivo se cargue.",

@@ -248,6 +248,7 @@ const messages = translation({
   "account.nothing": "rien encore",
 
   // où en est cet appareil
+  "contributed.zeros": { one: "{rounds} ; pour {n} tour, l’entraînement n’a rien donné et des zéros ont été envoyés", other: "{rounds} ; pour {n} tours, l’entraînement n’a rien donné et des zéros ont été envoyés" },
   "state.starting": "Démarrage.",
   "state.paused": "En pause. L’entraînement continue sans cet appareil.",
   "state.charging": "En pause, jusqu’à ce que cet appareil soit en charge.",
