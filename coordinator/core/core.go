@@ -368,12 +368,12 @@ func (c *Core) Release(d *Draw, sum []int64, devices int, noiseOnly bool, noise 
 	if event, err = dp.Release(sum, spec, noise); err != nil {
 		return event, 0, fmt.Errorf("core: noise: %w", err)
 	}
-	if !noiseOnly {
-		c.note(d, sum, devices, spec.Shares)
-	}
 	mean, clip, err := c.t.decode(d.vector, d.clip, sum, d.kept)
 	if err != nil {
 		return event, 0, fmt.Errorf("core: %w", err)
+	}
+	if !noiseOnly {
+		c.note(d, sum, devices, spec.Shares)
 	}
 	if d.fleet = c.t.fleetMetrics(d, c.version, sum, event, devices, spec.Shares); d.fleet != nil && !c.rnd.Secret() {
 		d.fleet.Speed = metric.Noisy{} // which is no two runs' the same: nobody said it
