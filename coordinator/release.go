@@ -102,8 +102,9 @@ func (c *Coordinator) release(r *running, u unmaskedEvent) (round.Event, error) 
 				devices += r.shards[i].Survivors()
 			}
 		}
-		if !c.core.Enough(devices) {
-			return c.releaseFailed(r, fmt.Sprintf("%d devices are in the sum, of whose own noise that of %d is counted on", devices, c.t.Own.Min))
+		if !c.core.Enough(devices, c.fleet.Active()) {
+			return c.releaseFailed(r, fmt.Sprintf("%d devices are in the sum, at least %d must be: the own noise of %d honest ones is counted on",
+				devices, c.t.Own.Needs(c.t.Job, c.fleet.Active()), c.t.Own.Honest))
 		}
 		if err := c.core.Combine(r.Draw, sum, shards); err != nil {
 			return nil, err

@@ -56,16 +56,67 @@ func (j Job) Own(z float64) Own {
 	return o
 }
 
-// honest is the number of honest devices that a release has noise of: a share
-// 1 - shard.corrupt of cohort.floor. Where shards' sums are trimmed each stands for
-// itself, since what is released is no sum of all, and it is that of the smallest shard's
-// threshold.
+// honest is the number of honest devices that a release surely has noise of. The declared
+// hostile share is of all devices, and all of these may be among those that stay: of
+// cohort.floor survivors they are taken off whole. Where coins choose the cohort the floor's
+// share 1 - shard.corrupt is counted on, and a round is drawn only where so many honest devices
+// will stay besides (see fewHonest).
+//
+// Where shards' sums are trimmed each stands for itself, since what is released is no sum of
+// all. A shard's threshold then includes the hostile that chance deals into it: no more than
+// mostHostile.
 func (j Job) honest() int {
-	n := j.Cohort.Floor
-	if j.Shard.Trim > 0 {
-		n = j.leastOf(func(_, threshold int) int { return threshold })
+	switch {
+	case j.Shard.Trim > 0:
+		hostile := j.Hostile(j.Cohort.Population)
+		return j.leastOf(func(n, threshold int) int { return threshold - j.mostHostile(n, hostile) })
+	case j.Sampled():
+		return max(1, int(float64(j.Cohort.Floor)*(1-j.Shard.Corrupt)+1e-9))
 	}
-	return max(1, int(float64(n)*(1-j.Shard.Corrupt)+1e-9))
+	return max(1, j.Cohort.Floor-j.Hostile(j.Cohort.Population))
+}
+
+// Needs is the number of devices that a release needs if so many are active: beyond the
+// population a share shard.corrupt of them is hostile, too, and adds no noise.
+func (o Own) Needs(j Job, active int) int {
+	hostile := j.Hostile(j.Cohort.Population)
+	if o.Honest < 2 || j.Sampled() || active <= j.Cohort.Population || hostile == 0 {
+		return o.Min
+	}
+	if j.Shard.Trim > 0 { // as small a share of the cohort as shards' noise is counted for
+		return int(math.Ceil(float64(j.Cohort.Floor) * float64(j.Hostile(active)) / float64(hostile)))
+	}
+	return max(o.Min, int(o.Honest)+j.Hostile(active))
+}
+
+// mostHostile is a number of hostile devices that no shard of n devices exceeds in all of the
+// job's rounds, but with half of what is set aside of delta. Shards are cut by chance, in the
+// worst case of a cohort of cohort.floor devices that has all of the hostile. A shard that is not
+// broken has an honest device in any case.
+func (j Job) mostHostile(n, hostile int) int {
+	of := max(j.Cohort.Floor, n)
+	hostile = min(hostile, of)
+	shards := float64(j.Draws()) * math.Ceil(float64(max(j.Cohort.Population, j.Cohort.MaxEnrolled))/float64(max(1, j.Shard.Floor)))
+	most, tail, limit := min(n, hostile), 0.0, j.FloorDelta()/2
+	for most > 0 {
+		if tail += hypergeometric(of, hostile, n, most); tail*shards > limit {
+			break
+		}
+		most--
+	}
+	return most
+}
+
+// hypergeometric is the probability of k hostile among n drawn of a number, of which so many are.
+func hypergeometric(of, hostile, n, k int) float64 {
+	choose := func(n, k int) float64 {
+		if k < 0 || k > n {
+			return math.Inf(-1)
+		}
+		lg := func(x int) float64 { v, _ := math.Lgamma(float64(x + 1)); return v }
+		return lg(n) - lg(k) - lg(n-k)
+	}
+	return math.Exp(choose(hostile, k) + choose(of-hostile, n-k) - choose(of, n))
 }
 
 // honestApart is the number of honest devices in any sum that the coordinator comes to see,
@@ -144,6 +195,11 @@ func (j Job) validateOwn() error {
 	}
 	if p.OwnNoise != 0 && !j.OwnNoise() {
 		return refuse("privacy.own_noise is %v and privacy.noise central: devices add none then; set privacy.noise: devices", p.OwnNoise)
+	}
+	if p.Noise == NoiseDevices && j.Shard.Trim == 0 && !j.Sampled() && !p.None && j.Cohort.Floor <= j.Hostile(j.Cohort.Population) {
+		return refuse("privacy.noise is devices and cohort.floor %d: of %d devices %d may be hostile (shard.corrupt = %v) and add no noise, "+
+			"so that no honest one's is sure; raise cohort.floor, or lower shard.corrupt",
+			j.Cohort.Floor, j.Cohort.Population, j.Hostile(j.Cohort.Population), j.Shard.Corrupt)
 	}
 	if p.None && j.OwnNoise() {
 		return refuse("privacy.none is set, and privacy.noise %s as well: without noise there is none to choose", p.Noise)

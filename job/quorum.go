@@ -23,9 +23,10 @@ func (j Job) Grouped() bool { return j.Sampled() || j.Shard.Groups > 0 }
 
 // FloorDelta is the part of the job's delta set aside for rounds in which one device's coin decides
 // more than what is in the sum; the accountant gets the rest. A tenth of it is for the test of the
-// declared dropout: see Job.DropoutAlpha.
+// declared dropout: see Job.DropoutAlpha. Without coins it is for shards, trimmed, that chance
+// deals more hostile devices than their noise is counted for: see Own.
 func (j Job) FloorDelta() float64 {
-	if !j.Sampled() {
+	if !j.Sampled() && !(j.Shard.Trim > 0 && j.Privacy.Noise == NoiseDevices) {
 		return 0
 	}
 	return j.Delta() * dp.FloorShare

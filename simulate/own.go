@@ -20,7 +20,7 @@ const mostOwn = 1 << 27
 func (r *Run) draw() (*core.Draw, error) {
 	for range r.job.Cohort.MaxAbandoned {
 		d, err := r.core.Draw(r.coins)
-		if err != nil || len(d.Cohort()) < r.job.Cohort.Floor || r.core.Enough(r.devices(d)) {
+		if err != nil || len(d.Cohort()) < r.job.Cohort.Floor || r.core.Enough(r.devices(d), r.job.Cohort.Population) {
 			return d, err
 		}
 		event := d.Event()

@@ -327,8 +327,10 @@ func (c *Core) Own() job.Own { return c.t.Own }
 func (d *Draw) Own() dp.Variance { return d.vector.Own }
 
 // Enough reports whether the sum of the given number of devices may be released: if the noise is
-// theirs, it must be that of as many devices as it is counted for.
-func (c *Core) Enough(devices int) bool { return devices >= c.t.Own.Min }
+// theirs, it must be that of as many honest devices as it is counted for, of so many active ones.
+func (c *Core) Enough(devices, active int) bool {
+	return devices >= c.t.Own.Needs(c.t.Job, active)
+}
 
 // shares is of how many devices' noise a release of so many adds the like.
 func (t *Terms) shares(devices int, noiseOnly bool) uint64 {

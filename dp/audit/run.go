@@ -356,7 +356,7 @@ func (r *run) round(ctx context.Context, a Attendance) (made bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	o.released = o.released && (o.noiseOnly || r.core.Enough(len(o.members)))
+	o.released = o.released && (o.noiseOnly || r.core.Enough(len(o.members), r.cfg.Job.Cohort.Population))
 	if r.pass == PassPresence {
 		r.sawFate(o, groups, cohort, online, fates)
 	}
