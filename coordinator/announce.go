@@ -51,6 +51,7 @@ func announce(t *core.Terms, instance [16]byte, private bool) (*wire.Job, error)
 			Delta: t.Budget.Delta, Budget: t.Budget.Epsilon,
 			Population: uint64(j.BudgetPopulation()), Simulated: j.Simulated(), Accountant: string(t.Budget.Accountant),
 			Noise: j.Privacy.Noise, OwnNoise: t.Own.Multiplier, Honest: t.Own.Honest,
+			Observer: string(t.Budget.Observer),
 		},
 		Deadlines: wire.Deadlines{
 			Gather: millis(j.Deadlines.Gather), Key: millis(j.Deadlines.Key), Share: millis(j.Deadlines.Share),

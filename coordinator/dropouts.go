@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/job"
 )
 
 // dropouts checks what is seen of a sampled fleet against what its job declares
@@ -19,17 +20,33 @@ type dropouts struct {
 	Asked  int     // devices that were drawn and there when the coins fell, over all rounds
 	Lost   int     // of those, that did not stay to the end
 	Share  float64 // the largest share of any round that may be lost to it
+	// Outages is the evidence that losses come together.
+	Outages job.Outages
 	// Beyond is why no more rounds are drawn; "" while they are.
 	Beyond string
 	// Overruled counts how often the operator went on all the same.
 	Overruled int
 }
 
-// take counts a round in, of which share may be lost. The round by itself shows an
-// outage, all together a fleet that always loses more.
-func (d *dropouts) take(asked, lost int, share, alpha float64, draws int) {
+// taken is a round that is over.
+type taken struct {
+	ready, groups int // devices that were there, and what they were dealt into
+	asked, lost   int
+	share         float64 // that may be lost
+}
+
+// take counts a round in. The round by itself shows an outage, all together a fleet that always
+// loses more, and the hit probabilities at what was lost one that loses much now and then.
+func (d *dropouts) take(j Job, r taken) {
+	asked, lost, share, alpha, draws := r.asked, r.lost, r.share, j.DropoutAlpha(), j.Draws()
+	d.Outages.Take(j, r.ready, r.groups, asked, lost, share)
+	if d.Outages.Beyond(alpha / 3) {
+		d.Beyond = fmt.Sprintf("in %d rounds devices left together more often than a declared loss of %.3g explains, so that single devices decided over their shards: "+
+			"epsilon was not computed for that. Make a new job with a larger cohort.dropout, from this one's checkpoint (adapter.start), "+
+			"or go on without the promise (serve --despite-dropout)", d.Rounds+1, share)
+	}
 	d.Rounds, d.Asked, d.Lost, d.Share = d.Rounds+1, d.Asked+asked, d.Lost+lost, max(d.Share, share)
-	each := alpha / (2 * float64(draws))
+	each := alpha / (3 * float64(draws))
 	for _, x := range []struct {
 		when        string
 		asked, lost int
@@ -59,7 +76,7 @@ func (c *Coordinator) countDropouts(r *running) error {
 	}
 	d := &c.dropouts
 	before := d.Beyond
-	if d.take(asked, lost, c.t.Job.Loss(c.fleet.Active(), r.ready), c.t.Job.DropoutAlpha(), c.t.Job.Draws()); d.Beyond != before {
+	if d.take(c.t.Job, taken{r.ready, r.groups, asked, lost, c.t.Job.Loss(c.fleet.Active(), r.ready)}); d.Beyond != before {
 		c.log.Error("more devices drop out than is declared", "reason", d.Beyond)
 	}
 	return c.keepDropouts()

@@ -256,8 +256,10 @@ func (c *Coordinator) guaranteeText() string {
 	if s := c.status.Simulated; s != nil {
 		text = fmt.Sprintf("simulated for a population of %d: %v; ", c.t.Job.Privacy.SimulatedPopulation, *s)
 	}
-	if v := c.status.Visible; v != nil {
-		text += fmt.Sprintf("against those who see who takes part: %v; ", *v)
+	for _, g := range []*dp.Guarantee{c.status.Public, c.status.Coalition, c.status.Visible} {
+		if g != nil {
+			text += g.String() + "; "
+		}
 	}
 	whose := "central noise, trusted coordinator"
 	if u := c.status.Untrusted; u != nil {

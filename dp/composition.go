@@ -56,24 +56,32 @@ type Composition struct {
 	IntegerOnly bool    // some noise is too narrow for the continuous bound
 	Sampled     bool    // some coin is below 1
 	Seen        bool    // some coin below 1 is seen
-	ZeroOut     bool    // absent is to be there and send zeros: some coin may be shown, devices add noise themselves, or cohorts are of a fixed size
-	Simulated   bool    // the members are those of the simulated population
-	Adjacency   string  // what two adjacent worlds differ in
+	ZeroOut     bool    // absent is to be there and send zeros: whether a device is there shows
+	Observer    Observer
+	Coalition   float64 // share of the devices that collude, of a coalition's
+	// Leaving bounds what it adds to delta if a device leaves rounds for reasons in its own data:
+	// where its shard then lacks one the others' sum is not released. LeavesUnknown: it may add more,
+	// nobody computed how much.
+	Leaving       float64
+	LeavesUnknown bool
+	Simulated     bool   // the members are those of the simulated population
+	Adjacency     string // what two adjacent worlds differ in
 }
 
-// View says against whom events are accounted. The zero value is an adversary who sees the releases
-// and not who takes part.
+// View says against whom events are accounted. The zero value is the public.
 type View struct {
-	Visible   bool // the adversary sees in which rounds each member took part
-	Simulated bool // the members are those of the simulated population
-	Untrusted bool // the adversary is the coordinator: only noise of honest devices counts
+	Observer  Observer // "" is Public; Untrusting counts the noise of honest devices alone
+	Simulated bool     // the members are those of the simulated population
 }
 
 // Compose merges events as one view has them. The error is ErrEvent for an event that is invalid or
 // about another unit of privacy than those before it, ErrUnnoised for one without noise, and
 // ErrNoBound where the view needs devices' own noise and an event has none.
 func Compose(events []Event, of View) (Composition, error) {
-	c := Composition{Simulated: of.Simulated}
+	c := Composition{Simulated: of.Simulated, Observer: of.Observer}
+	if c.Observer == "" {
+		c.Observer = Public
+	}
 	for i, e := range events {
 		if err := e.Check(); err != nil {
 			return c, fmt.Errorf("dp: event %d of %d: %w", i, len(events), err)
@@ -81,7 +89,7 @@ func Compose(events []Event, of View) (Composition, error) {
 		if e.Kind == KindUnnoised {
 			return c, fmt.Errorf("dp: event %d of %d: %w", i, len(events), ErrUnnoised)
 		}
-		if of.Untrusted {
+		if of.Observer == Untrusting {
 			var err error
 			if e, err = e.apart(); err != nil {
 				return c, fmt.Errorf("dp: event %d of %d: %w", i, len(events), err)
@@ -91,10 +99,11 @@ func Compose(events []Event, of View) (Composition, error) {
 		if e.NoiseScale == 1 {
 			p.Z = e.NoiseMultiplier
 		}
-		v, hits := e.Sigma2.Float(), e.Hit
+		v, hits, coalition := e.Sigma2.Float(), e.Hit, e.Coalition
 		if of.Simulated && e.SimulatedRate != 0 {
-			p.Q, p.Z, hits = e.SimulatedRate, e.NoiseMultiplier, 0 // that population's shards are as large as it takes
-			v = v / (e.NoiseScale * e.NoiseScale) * (1 - 0x1p-50)  // the noise of that population
+			// A coalition is one of those who really take part.
+			p.Q, p.Z, hits, coalition = e.SimulatedRate, e.NoiseMultiplier, e.SimulatedHit, Coalition{}
+			v = v / (e.NoiseScale * e.NoiseScale) * (1 - 0x1p-50) // the noise of that population
 		}
 		if e.B2 > 0 {
 			if v >= minDiscreteSigma2 {
@@ -108,7 +117,13 @@ func Compose(events []Event, of View) (Composition, error) {
 				c.Eta += float64(e.Count) * float64(e.Dim) * sumRatio(own.Float())
 			}
 		}
-		c.ZeroOut = c.ZeroOut || e.Own.Multiplier > 0 || e.Fixed
+		// A ledger's rounds wait for a quorum, and thresholds count who is there: both show whether
+		// a device is. So does its coin to those who see it, and a round without coins.
+		// A provider's does not, where nothing counts who is there.
+		deployed := e.B2 > 0 || p.Q == 1 || of.Observer == Participants
+		c.ZeroOut = c.ZeroOut || deployed && e.ProviderRate == 0 || hits > 0 || e.Own.Multiplier > 0 || e.Fixed
+		c.LeavesUnknown = c.LeavesUnknown || p.Q == 1 || of.Observer == Untrusting
+		c.Leaving += float64(e.Count) * p.Q * hits
 		adjacency := AdjacencyAddRemove
 		hidden := GroupSampling{p.Q, 1, !e.Own.Seen}
 		if e.ProviderRate != 0 {
@@ -117,12 +132,16 @@ func Compose(events []Event, of View) (Composition, error) {
 		}
 		shown := hidden
 		shown.Hidden = false
-		if of.Visible {
+		shows := c.Observer.shows(hits, coalition)
+		if of.Observer == Participants || shows >= 1 {
 			hidden = shown
 		}
+		if of.Observer == Colluding {
+			c.Coalition = max(c.Coalition, coalition.Share)
+		}
 		p.Q, p.Seen = hidden.coins()
-		if hits > 0 && hidden.Hidden { // a coin that is seen anyhow cannot be shown
-			p.Hit.Prob = hits
+		if shows > 0 && hidden.Hidden { // a coin that is seen anyhow cannot be shown
+			p.Hit.Prob = shows
 			p.Hit.Q, p.Hit.Seen = shown.coins()
 			c.ZeroOut = true
 		}
@@ -175,14 +194,25 @@ func (c Composition) RDP(delta float64) (g Guarantee, inner float64, err error) 
 		Sampling:   SamplingNone,
 		Rounds:     c.Rounds,
 		Simulated:  c.Simulated,
+		Observer:   c.Observer,
+		Coalition:  c.Coalition,
+	}
+	switch {
+	case c.LeavesUnknown:
+		g.Assumes = assumesStaying
+	case c.Leaving > 0:
+		g.Assumes, g.LeavingDelta = assumesStaying, min(1, c.Leaving)
 	}
 	if c.ZeroOut {
 		g.Adjacency = ZeroOut(c.Adjacency)
 	}
 	if c.Sampled {
 		g.Sampling = SamplingPoisson
-		if c.Seen {
+		switch {
+		case c.Seen:
 			g.Sampling = SamplingVisible
+		case c.Coalition > 0:
+			g.Sampling = SamplingCoalition
 		}
 	}
 	if len(c.Parts) == 0 {

@@ -77,7 +77,11 @@ func TestComposedParts(t *testing.T) {
 			want: Composition{Parts: []Part{{0.01, 2, 3, 1, Hit{}}}, Rounds: 3, Sampled: true, Adjacency: AdjacencyAddRemove},
 		},
 	} {
-		got, err := Compose(c.events, View{Visible: c.visible, Simulated: c.simulated})
+		of := View{Simulated: c.simulated}
+		if c.visible {
+			of.Observer = Participants
+		}
+		got, err := Compose(c.events, of)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

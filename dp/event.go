@@ -101,6 +101,13 @@ type Event struct {
 	// docs/PRIVACY.md, section 5.
 	Hit float64 `json:"hit,omitempty"`
 
+	// SimulatedHit is Hit in the simulated population, in [0, 1]; only where there is one.
+	SimulatedHit float64 `json:"simulated_hit,omitempty"`
+
+	// Coalition is what colluding devices see of a member's coin. The zero value: nothing, since
+	// rosters show no identities or nobody is taken to collude.
+	Coalition Coalition `json:"coalition,omitzero"`
+
 	// Own is the noise that devices added themselves. If it is set, NoiseMultiplier and Sigma2
 	// count only that noise, and not what the coordinator added on top. The zero value means that
 	// all noise is the coordinator's.
@@ -160,6 +167,12 @@ func (e Event) Check() error {
 	if !(e.Hit >= 0 && e.Hit < 1) || math.Signbit(e.Hit) || e.Hit > 0 && e.SamplingRate == 1 {
 		return fmt.Errorf("dp: event of round %d: hit probability %v at sampling rate %v, want in [0, 1), and 0 where no coin is flipped: %w", e.Round, e.Hit, e.SamplingRate, ErrEvent)
 	}
+	if !(e.SimulatedHit >= 0 && e.SimulatedHit <= 1) || math.Signbit(e.SimulatedHit) || e.SimulatedHit > 0 && !(e.SimulatedRate > 0 && e.SimulatedRate < 1) {
+		return fmt.Errorf("dp: event of round %d: hit probability %v at a simulated sampling rate of %v, want in [0, 1], and 0 where no coin is simulated: %w", e.Round, e.SimulatedHit, e.SimulatedRate, ErrEvent)
+	}
+	if err := e.Coalition.check(e); err != nil {
+		return err
+	}
 	if e.Fixed && e.SamplingRate != 1 {
 		return fmt.Errorf("dp: event of round %d: a cohort of a fixed size at sampling rate %v, want 1: it does not amplify: %w", e.Round, e.SamplingRate, ErrEvent)
 	}
@@ -195,7 +208,8 @@ func (e Event) checkUnnoised() error {
 	}
 	claims := e
 	claims.SamplingRate, claims.Round, claims.Count, claims.Dim, claims.Kind, claims.Certificate = 0, 0, 0, 0, 0, [32]byte{}
-	if claims != (Event{NoiseScale: 1}) || math.Signbit(e.NoiseMultiplier) || math.Signbit(e.SimulatedRate) || math.Signbit(e.ProviderRate) || math.Signbit(e.Hit) {
+	if claims != (Event{NoiseScale: 1}) || math.Signbit(e.NoiseMultiplier) || math.Signbit(e.SimulatedRate) || math.Signbit(e.ProviderRate) || math.Signbit(e.Hit) ||
+		math.Signbit(e.SimulatedHit) || math.Signbit(e.Coalition.Share) || math.Signbit(e.Coalition.Sees) {
 		return fmt.Errorf("dp: event of round %d: it is without noise and claims some: %w", e.Round, ErrEvent)
 	}
 	return nil
@@ -219,7 +233,12 @@ const (
 	// One that is larger by fixedVersions is of a cohort of a fixed size.
 	fixedVersions = 8
 
-	lastEventVersion = providerEventVersion + hitVersions + ownVersions + fixedVersions
+	// One that is larger by seenVersions has, before its own noise, what a coalition sees and the
+	// simulated population's hit probability, one of them not 0.
+	seenVersions = 16
+	seenSize     = 3 * 8
+
+	lastEventVersion = providerEventVersion + hitVersions + ownVersions + fixedVersions + seenVersions
 )
 
 // eventLayout is what an encoding of a version has, and its size; false if there is
@@ -232,6 +251,9 @@ func eventLayout(version byte) (provider, hit, own bool, size int, ok bool) {
 	provider, hit, own, size = bits&1 != 0, bits&hitVersions != 0, bits&ownVersions != 0, eventSize
 	if provider {
 		size = providerEventSize
+	}
+	if bits&seenVersions != 0 {
+		size += seenSize
 	}
 	if own {
 		size += ownSize
@@ -261,6 +283,10 @@ func (e Event) AppendBinary(b []byte) ([]byte, error) {
 	if e.Fixed {
 		version += fixedVersions
 	}
+	seen := e.Coalition != (Coalition{}) || e.SimulatedHit != 0
+	if seen {
+		version += seenVersions
+	}
 	b = append(b, version, byte(e.Kind))
 	b = binary.BigEndian.AppendUint64(b, e.Round)
 	b = binary.BigEndian.AppendUint32(b, e.Count)
@@ -281,6 +307,11 @@ func (e Event) AppendBinary(b []byte) ([]byte, error) {
 		}
 		b = append(b, hidden)
 	}
+	if seen {
+		for _, f := range []float64{e.Coalition.Share, e.Coalition.Sees, e.SimulatedHit} {
+			b = binary.BigEndian.AppendUint64(b, math.Float64bits(f))
+		}
+	}
 	if o := e.Own; o != (OwnNoise{}) {
 		b = binary.BigEndian.AppendUint64(b, math.Float64bits(o.Multiplier))
 		b = binary.BigEndian.AppendUint32(b, o.Honest)
@@ -299,7 +330,7 @@ func (e Event) AppendBinary(b []byte) ([]byte, error) {
 
 // MarshalBinary returns the canonical encoding.
 func (e Event) MarshalBinary() ([]byte, error) {
-	return e.AppendBinary(make([]byte, 0, providerEventSize+ownSize+hitSize))
+	return e.AppendBinary(make([]byte, 0, providerEventSize+seenSize+ownSize+hitSize))
 }
 
 // UnmarshalBinary decodes a canonical encoding and checks the event.
@@ -337,6 +368,13 @@ func (e *Event) UnmarshalBinary(b []byte) error {
 		}
 		out.Hidden = b[119] == 1
 		end = providerEventSize
+	}
+	if (b[0]-eventVersion)&seenVersions != 0 {
+		out.Coalition, out.SimulatedHit = Coalition{f64(end), f64(end + 8)}, f64(end+16)
+		if out.Coalition == (Coalition{}) && out.SimulatedHit == 0 {
+			return fmt.Errorf("dp: event of version %d of which nothing shows: %w", b[0], ErrEvent)
+		}
+		end += seenSize
 	}
 	if own {
 		out.Own = OwnNoise{f64(end), binary.BigEndian.Uint32(b[end+8:]), binary.BigEndian.Uint32(b[end+12:]), b[end+16] == 1}

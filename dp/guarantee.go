@@ -38,10 +38,15 @@ const (
 	SamplingPoisson    = "poisson, participation hidden"
 	SamplingNone       = "none (q = 1)"
 	SamplingVisible    = "poisson, participation visible"
+	SamplingCoalition  = "poisson, participation hidden but from a coalition in the same shard"
 )
 
-// zeroOut is what a guarantee says of adjacency where a round may be hit: see [Event.Hit].
+// zeroOut is what a guarantee says of adjacency where it shows whether a device is there.
 const zeroOut = "zero-out (absent: there, with zeros)"
+
+// assumesStaying is what a guarantee rests on where one device that leaves may decide over its
+// shard's sum, with a probability that is not within delta.
+const assumesStaying = "no device leaves a round because of its own data"
 
 // ZeroOut names the variant of an adjacency in which the absent member is there and sends zeros.
 func ZeroOut(adjacency string) string {
@@ -54,14 +59,24 @@ func ZeroOut(adjacency string) string {
 // Guarantee is an epsilon together with all that it needs to have a meaning. String prints all of
 // it.
 type Guarantee struct {
-	Epsilon      float64    `json:"epsilon"`       // upper bound
-	EpsilonLower float64    `json:"epsilon_lower"` // the true epsilon is not below this
+	Epsilon float64 `json:"epsilon"` // upper bound
+	// EpsilonLower bounds epsilon from below for the mechanism as it is accounted: no better
+	// composition of the same rounds is below it. Discrete noise is accounted as a continuous one of
+	// variance sigma^2 - 4, so that its true epsilon may be less, by about 4/sigma^2 of it.
+	EpsilonLower float64    `json:"epsilon_lower"`
 	Delta        float64    `json:"delta"`
 	FloorDelta   float64    `json:"floor_delta,omitempty"` // part of Delta kept for cohorts below a floor, see [FloorShare]
 	Adjacency    string     `json:"adjacency"`             // what two adjacent worlds differ in
 	Accountant   Accountant `json:"accountant"`            // what Epsilon was computed with
 	Sampling     string     `json:"sampling"`              // what was assumed of the cohorts
 	Rounds       int        `json:"rounds"`
+
+	Observer  Observer `json:"observer"`                  // who Epsilon holds against
+	Coalition float64  `json:"coalition_share,omitempty"` // of the devices, if a coalition does the observing
+	// Assumes is what the number rests on beyond the mechanism; LeavingDelta is how much delta grows
+	// if a device leaves rounds because of its own data all the same, 0 if that is not known.
+	Assumes      string  `json:"assumes,omitempty"`
+	LeavingDelta float64 `json:"leaving_delta,omitempty"`
 
 	RDPEpsilon float64 `json:"rdp_epsilon"` // the Rényi accountant's upper bound
 	RDPOrder   float64 `json:"rdp_order"`   // and the order it was attained at
@@ -76,10 +91,15 @@ type Guarantee struct {
 type Guarantees struct {
 	// Simulated is that of a simulated larger population; nil without simulation.
 	Simulated *Guarantee `json:"simulated,omitempty"`
-	// Delivered is that of the devices that can really take part.
+	// Delivered is that of the devices that can really take part, against the observer that the job's
+	// budget names.
 	Delivered *Guarantee `json:"delivered,omitempty"`
-	// Visible is Delivered against those who see who takes part, as shard peers and
-	// network observers do; nil if it is the same.
+	// Public is Delivered against the public; nil if it is the same.
+	Public *Guarantee `json:"public,omitempty"`
+	// Coalition is Delivered against the declared share of colluding devices; nil if it is the same.
+	Coalition *Guarantee `json:"coalition,omitempty"`
+	// Visible is Delivered against those who see who takes part, as whoever watches the network
+	// does; nil if it is the same.
 	Visible *Guarantee `json:"visible,omitempty"`
 	// Untrusted is what holds without trust in the coordinator, of a device that was in
 	// every round: by the noise that devices add themselves (accounting.UntrustedEpsilon). nil where
@@ -93,7 +113,7 @@ func (g Guarantee) String() string {
 	if g.Simulated {
 		b.WriteString("SIMULATED ")
 	}
-	fmt.Fprintf(&b, "epsilon %.6g (lower bound %.6g) at delta %.3g, %s adjacency, %s accountant", g.Epsilon, g.EpsilonLower, g.Delta, g.Adjacency, g.Accountant)
+	fmt.Fprintf(&b, "epsilon %.6g (lower bound %.6g) against %s at delta %.3g, %s adjacency, %s accountant", g.Epsilon, g.EpsilonLower, g.against(), g.Delta, g.Adjacency, g.Accountant)
 	if g.Accountant == RDP {
 		fmt.Fprintf(&b, " at order %.6g", g.RDPOrder)
 	}
@@ -101,5 +121,11 @@ func (g Guarantee) String() string {
 		fmt.Fprintf(&b, ", %.2g of delta for small cohorts", g.FloorDelta)
 	}
 	fmt.Fprintf(&b, ", %d rounds, sampling: %s", g.Rounds, g.Sampling)
+	if g.Assumes != "" {
+		fmt.Fprintf(&b, "; assumes that %s", g.Assumes)
+	}
+	if g.LeavingDelta > 0 {
+		fmt.Fprintf(&b, " (else delta grows by %.2g)", g.LeavingDelta)
+	}
 	return b.String()
 }

@@ -35,14 +35,14 @@ const tipSlack = 1e-6
 // reaches the threshold by itself: the shard is released with the device and without
 // it, whatever the hostile do and whenever the others leave. A threshold that grows
 // with the shard is the largest where all leave late, so that G counts all that are drawn.
-// Of G each is taken to be honest and to stay by a coin of its own, which spreads S
-// wider than the number of hostile devices does (Hoeffding 1956, theorem 5).
+// Below the mean of S each of G is taken to be honest and to stay by a coin of its own, which
+// spreads S wider than the number of hostile devices does (Hoeffding 1956, theorem 5); above it,
+// where a wider spread would be less, the number of hostile devices is summed over.
 func (a Attendance) Hit() float64 {
 	others := a.Ready - 1
 	if others < 1 || a.Ready-1-a.Hostile < 1 {
 		return 1
 	}
-	stay := (1 - a.Dropout) * float64(others-a.Hostile) / float64(others)
 	p := a.Rate / float64(a.Groups)
 	mean := float64(others) * p
 	spread := 9*math.Sqrt(mean) + 30
@@ -53,12 +53,38 @@ func (a Attendance) Hit() float64 {
 		hit := 1.0
 		if n := g + 1; n >= a.Floor && n <= a.Most {
 			if t := a.Threshold(n); t > 0 {
-				hit = binomialBelow(g, stay, max(t, a.Floor))
+				hit = a.fewStay(g, max(t, a.Floor))
 			}
 		}
 		sum += math.Exp(logBinomial(others, g, p)) * hit
 	}
 	return min(1, sum*(1+tipSlack))
+}
+
+// fewStay bounds the probability that of g others in a group fewer than need are honest and stay.
+func (a Attendance) fewStay(g, need int) float64 {
+	others := a.Ready - 1
+	stay := (1 - a.Dropout) * float64(others-a.Hostile) / float64(others)
+	if float64(need) <= stay*float64(g) || a.Hostile == 0 {
+		return binomialBelow(g, stay, need)
+	}
+	sum := 0.0
+	for x := max(0, g-(others-a.Hostile)); x <= min(g, a.Hostile); x++ {
+		few := 1.0
+		if g-x >= need && a.Dropout > 0 {
+			few = binomialBelow(g-x, 1-a.Dropout, need)
+		} else if g-x >= need {
+			few = 0
+		}
+		sum += math.Exp(logChoose(a.Hostile, x)+logChoose(others-a.Hostile, g-x)-logChoose(others, g)) * few
+	}
+	return min(1, sum)
+}
+
+// logChoose is the logarithm of the number of ways to choose k of n.
+func logChoose(n, k int) float64 {
+	lg := func(x int) float64 { v, _ := math.Lgamma(float64(x + 1)); return v }
+	return lg(n) - lg(k) - lg(n-k)
 }
 
 // Lost bounds the probability that more than the given number of groups yield no released sum,

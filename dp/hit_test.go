@@ -12,6 +12,8 @@ func TestHitByEnumeration(t *testing.T) {
 	for _, a := range []Attendance{
 		{Ready: 60, Hostile: 3, Rate: 0.5, Groups: 2, Dropout: 0.1, Floor: 3, Most: 24, Threshold: threshold},
 		{Ready: 200, Hostile: 20, Rate: 0.3, Groups: 3, Dropout: 0.02, Floor: 5, Most: 30, Threshold: threshold},
+		// Its floor is above most thresholds.
+		{Ready: 40, Hostile: 2, Rate: 0.3, Groups: 1, Dropout: 0.2, Floor: 11, Most: 30, Threshold: func(n int) int { return n/2 + 1 }},
 		{Ready: 30, Hostile: 0, Rate: 0.9, Groups: 1, Dropout: 0.3, Floor: 2, Most: 64, Threshold: threshold},
 	} {
 		want := 0.0
@@ -29,7 +31,7 @@ func TestHitByEnumeration(t *testing.T) {
 				}
 				for s := 0; s <= h; s++ {
 					n := h + x + 1
-					if n < a.Floor || n > a.Most || s < max(threshold(n), a.Floor) {
+					if n < a.Floor || n > a.Most || s < max(a.Threshold(n), a.Floor) {
 						want += p * choose(h, s, 1-a.Dropout)
 					}
 				}

@@ -126,8 +126,8 @@ func TestBareEvent(t *testing.T) {
 	if err := back.UnmarshalBinary(b); err != nil || back != e {
 		t.Errorf("decoded %+v, %v", back, err)
 	}
-	for _, of := range []View{{}, {Visible: true}, {Simulated: true}, {Untrusted: true}} {
-		if _, err := Compose([]Event{testEvent(t, 1), e}, of); of.Untrusted && !errors.Is(err, ErrNoBound) || !of.Untrusted && !errors.Is(err, ErrUnnoised) {
+	for _, of := range []View{{}, {Observer: Participants}, {Observer: Colluding}, {Simulated: true}, {Observer: Untrusting}} {
+		if _, err := Compose([]Event{testEvent(t, 1), e}, of); of.Observer == Untrusting && !errors.Is(err, ErrNoBound) || of.Observer != Untrusting && !errors.Is(err, ErrUnnoised) {
 			t.Errorf("%+v: %v", of, err)
 		}
 	}

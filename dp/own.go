@@ -134,7 +134,7 @@ func (e Event) apart() (Event, error) {
 	if o == (OwnNoise{}) {
 		return Event{}, ErrNoBound
 	}
-	e.SamplingRate, e.NoiseScale, e.SimulatedRate, e.Hit, e.Hidden = 1, 1, 0, 0, false
+	e.SamplingRate, e.NoiseScale, e.SimulatedRate, e.Hit, e.SimulatedHit, e.Coalition, e.Hidden = 1, 1, 0, 0, 0, Coalition{}, false
 	e.NoiseMultiplier = o.Multiplier * math.Sqrt(float64(o.Apart)) * (1 - 0x1p-50)
 	e.Own.Honest, e.Own.Seen = o.Apart, false
 	if e.B2 == 0 {

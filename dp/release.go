@@ -25,6 +25,9 @@ type ReleaseSpec struct {
 	// Hit is the probability that something other than the sum shows a member's coin: see
 	// [Event.Hit].
 	Hit float64
+	// SimulatedHit and Coalition are those of [Event].
+	SimulatedHit float64
+	Coalition    Coalition
 	// Own is noise that is in the sum already because devices added it: the event counts that
 	// noise, and none that is added here. Shares is the number of devices whose noise the
 	// coordinator adds in place of those that this release has fewer than others, since the number
@@ -64,6 +67,8 @@ func (r ReleaseSpec) Event(dim int) (Event, error) {
 		ProviderRate:  r.ProviderRate,
 		Hidden:        r.Hidden,
 		Hit:           r.Hit,
+		SimulatedHit:  r.SimulatedHit,
+		Coalition:     r.Coalition,
 		Own:           r.Own,
 		Fixed:         r.Fixed,
 		B2:            r.B2,

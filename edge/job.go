@@ -97,11 +97,16 @@ func (j *job) claim() string {
 	if p.Simulated {
 		return fmt.Sprintf("%s (simulates the noise of %d %s: it does not protect %s)", j.Name, p.Population, whose, unit)
 	}
-	how := "add/remove adjacency"
+	how := "zero-out adjacency"
 	if p.Accountant != "" {
 		how = p.Accountant + " accountant, " + how
 	}
-	if p.SamplingRate < 1 && j.Providers <= 1 {
+	switch p.Observer {
+	case wire.ObserverCoalition:
+		how += fmt.Sprintf(", also against %.4g %% of the devices that tell whom they saw in their shards", float64(j.CorruptPPM)/1e4)
+	case wire.ObserverParticipants:
+		how += ", also against those who see who takes part"
+	default:
 		how += ", from those who do not see who takes part"
 	}
 	switch p.Noise {

@@ -220,6 +220,12 @@ type Privacy struct {
 	// "devices", what the honest devices of a round add themselves, before masking; "silo",
 	// what each of them adds, so that every upload is private by itself.
 	Noise string `yaml:"noise" json:",omitempty"`
+	// Observer says who epsilon holds against: "public", who sees releases and what the
+	// coordinator publishes; "coalition", a share shard.corrupt of the devices besides, who tell
+	// each other whom they saw in their shards; "participants", who see who takes part in every
+	// round. Empty is participants where no coin is to be hidden, public where rosters are
+	// anonymous or a population is simulated, else coalition.
+	Observer string `yaml:"observer" json:",omitempty"`
 	// OwnNoise is the least noise that each device adds itself, a standard deviation over
 	// the clip norm: 1/(2 own_noise^2 ln 2) bits a round are the most that it shows if
 	// everybody else lies. 0 is what the target needs of cohort.floor devices, a share

@@ -26,10 +26,19 @@ func (j Job) Grouped() bool { return j.Sampled() || j.Shard.Groups > 0 }
 // declared dropout: see Job.DropoutAlpha. Without coins it is for shards, trimmed, that chance
 // deals more hostile devices than their noise is counted for: see Own.
 func (j Job) FloorDelta() float64 {
-	if !j.Sampled() && !(j.Shard.Trim > 0 && j.Privacy.Noise == NoiseDevices) {
+	if !j.lossy() {
 		return 0
 	}
 	return j.Delta() * dp.FloorShare
+}
+
+// lossy reports whether anything but the sum may show with a chance that delta must hold, in the
+// deployment that a simulated population stands for as in any.
+func (j Job) lossy() bool {
+	if j.Simulated() {
+		return j.BudgetRate() < 1 && !j.Privacy.None
+	}
+	return j.Sampled() || j.Shard.Trim > 0 && j.Privacy.Noise == NoiseDevices
 }
 
 // DropoutAlpha is the probability, over the whole job, of pausing it for dropout although devices
@@ -57,6 +66,11 @@ type Quorum struct {
 	// Hit bounds the probability that something other than the sum shows a device's coin, as in
 	// [dp.Event]; 0 if that, over all draws, is within the floors' part of delta.
 	Hit float64
+	// Sees bounds the probability that the declared hostile share sees a device's coin by a roster:
+	// see [dp.Coalition]. 0 if rosters show nothing.
+	Sees float64
+	// Simulated is the hit probability of the deployment that a simulated population stands for.
+	Simulated float64
 }
 
 // Quorum finds the least number of devices that must be there before a round is drawn.
@@ -71,13 +85,17 @@ type Quorum struct {
 // The error wraps ErrInvalid if one device's coin would decide in every other round.
 func (j Job) Quorum() (Quorum, error) {
 	if !j.Sampled() {
-		return Quorum{Ready: max(j.Shard.Floor, j.Cohort.Size)}, nil
+		return Quorum{Ready: max(j.Shard.Floor, j.Cohort.Size), Simulated: j.SimulatedHit()}, nil
 	}
-	key := quorumKey{j.Cohort, j.Shard, j.Draws(), j.FloorDelta(), j.ExpectedCohort(), j.Privacy.Noise, j.Hides()}
+	key := quorumKey{j.Cohort, j.Shard, j.Draws(), j.FloorDelta(), j.ExpectedCohort(), j.Privacy.Noise, j.Hides(), j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort}
 	if found, ok := quorums.Load(key); ok {
 		return found.(foundQuorum).Quorum, found.(foundQuorum).err
 	}
 	q, err := j.findQuorum()
+	q.Simulated = j.SimulatedHit()
+	if err == nil {
+		q.Sees = j.sees(j.Cohort.Population, q.Ready)
+	}
 	quorums.Store(key, foundQuorum{q, err})
 	return q, err
 }
@@ -91,6 +109,7 @@ type quorumKey struct {
 	expected float64
 	noise    string
 	hides    bool
+	of, each int // of a simulated population
 }
 
 // foundQuorum is what a search came to.
@@ -162,6 +181,9 @@ func (q Quorum) Allows(j Job, active, ready int) (groups int, ok bool) {
 		return max(1, j.Shard.Groups), ready >= q.Ready
 	}
 	groups, hit := j.groups(active, ready)
+	if j.sees(active, ready) > q.Sees {
+		return groups, false
+	}
 	if q.Hit == 0 {
 		return groups, float64(j.Draws())*j.Cohort.SamplingRate*hit <= 0.9*j.FloorDelta()
 	}
@@ -186,7 +208,7 @@ func (j Job) groups(active, ready int) (groups int, hit float64) {
 	a.Threshold = func(n int) int { return thresholdOf(masking, n) }
 	groups, hit = 1, 1
 	expected, last := float64(ready)*co.SamplingRate, 0
-	for _, fill := range []float64{0.9, 0.8, 0.7, 0.6, 0.5} {
+	for _, fill := range []float64{mostFill, 0.8, 0.7, 0.6, 0.5} {
 		if a.Groups = max(1, int(math.Ceil(expected/(fill*float64(sh.Size))))); a.Groups == last {
 			continue
 		}
@@ -205,6 +227,9 @@ func (j Job) groups(active, ready int) (groups int, hit float64) {
 	}
 	return groups, min(1, few+a.Short(sh.Floor)+hit)
 }
+
+// mostFill is the largest share of shard.size that is expected in a group.
+const mostFill = 0.9
 
 // thresholdOf is a configuration's threshold for n devices, 0 for none. It takes exact
 // sums, and the same ones are asked for again and again.

@@ -36,12 +36,12 @@ func (j Job) Hides() bool { return j.Providers.Max <= 1 && j.Privacy.Noise != No
 func (j Job) VisibleDiffers() bool { return j.Cohort.SamplingRate < 1 && j.Hides() }
 
 // BudgetRounds returns a function that makes the event of all rounds of the guarantee that the
-// budget applies to, for a noise multiplier z. A simulated population is presumed to have shards as
-// large as it needs.
+// budget applies to, for a noise multiplier z. A simulated population's are those of the
+// deployment that it stands for.
 func (j Job) BudgetRounds(q Quorum) func(z float64) dp.Event {
-	hit := q.Hit
+	hit, coalition := q.Hit, j.Coalition(q)
 	if j.Simulated() {
-		hit = 0
+		hit, coalition = q.Simulated, dp.Coalition{}
 	}
 	return func(z float64) dp.Event {
 		e := dp.Rounds(dp.Mechanism{SamplingRate: j.BudgetRate(), NoiseMultiplier: z}, j.Rounds)
@@ -49,7 +49,7 @@ func (j Job) BudgetRounds(q Quorum) func(z float64) dp.Event {
 			e = dp.GroupSampling{ClientRate: j.BudgetRate(), ProviderRate: j.Providers.SamplingRate, Hidden: j.Hides()}.Rounds(z, j.Rounds)
 		}
 		if j.BudgetRate() < 1 {
-			e.Hit = hit
+			e.Hit, e.Coalition = hit, coalition
 		}
 		e.Own, e.Fixed = j.Own(z/j.NoiseScale()).OwnNoise, j.Fixed()
 		return e

@@ -248,7 +248,7 @@ func (j Job) validatePrivacy() error {
 			return refuse("privacy.none is set: clipping.adaptive counts under noise")
 		}
 	}
-	if err := j.validateOwn(); err != nil {
+	if err := errors.Join(j.validateOwn(), j.validateObserver()); err != nil {
 		return err
 	}
 	if _, err := dp.ParseAccountant(p.Accountant); err != nil || p.Accountant == "" {

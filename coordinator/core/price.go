@@ -61,8 +61,15 @@ func (t *Terms) Guarantees(events []dp.Event) (dp.Guarantees, error) {
 		}
 		return &v
 	}
-	g.Delivered = compose(accounting.Epsilon)
-	if t.Job.VisibleDiffers() {
+	of := t.Budget.Observer
+	g.Delivered = compose(accounting.Against(of))
+	if t.Job.VisibleDiffers() && of != dp.Public {
+		g.Public = compose(accounting.Epsilon)
+	}
+	if t.Job.Coalition(t.Quorum) != (dp.Coalition{}) && of != dp.Colluding {
+		g.Coalition = compose(accounting.CoalitionEpsilon)
+	}
+	if t.Job.VisibleDiffers() && of != dp.Participants {
 		g.Visible = compose(accounting.VisibleEpsilon)
 	}
 	if t.Job.Simulated() {

@@ -79,7 +79,7 @@ func NewTerms(j job.Job, base *model.Base) (*Terms, error) {
 	if t.Quorum, err = j.Quorum(); err != nil {
 		return nil, err
 	}
-	t.Budget = accounting.Budget{Epsilon: j.Privacy.Epsilon, Delta: j.Delta(), Floor: j.FloorDelta(), Accountant: acct}
+	t.Budget = accounting.Budget{Epsilon: j.Privacy.Epsilon, Delta: j.Delta(), Floor: j.FloorDelta(), Accountant: acct, Observer: j.Observer()}
 	if err := t.calibrate(); err != nil {
 		return nil, err
 	}
@@ -185,10 +185,10 @@ func (t *Terms) ReleaseSpec(round uint64, b2 int64, cert dp.Certificate) dp.Rele
 		Own: t.Own.OwnNoise, Fixed: t.Job.Fixed(),
 	}
 	if r.SamplingRate < 1 {
-		r.Hit = t.Quorum.Hit
+		r.Hit, r.Coalition = t.Quorum.Hit, t.Job.Coalition(t.Quorum)
 	}
 	if t.Job.Simulated() {
-		r.SimulatedRate = t.Job.BudgetRate()
+		r.SimulatedRate, r.SimulatedHit = t.Job.BudgetRate(), t.Quorum.Simulated
 	}
 	if t.Job.Providers.Max > 0 {
 		r.ProviderRate, r.Hidden = t.Job.Providers.SamplingRate, t.Job.Hides()
@@ -207,7 +207,7 @@ func (t *Terms) calibrate() error {
 	z := p.NoiseMultiplier
 	if z == 0 {
 		var err error
-		if z, err = accounting.CalibrateEvent(p.Epsilon, t.Budget.Delta-t.Budget.Floor, t.Budget.Accountant, t.Job.BudgetRounds(t.Quorum)); err != nil {
+		if z, err = accounting.CalibrateEvent(p.Epsilon, t.Budget.Delta-t.Budget.Floor, t.Budget.Accountant, t.Budget.Observer, t.Job.BudgetRounds(t.Quorum)); err != nil {
 			return RefuseJob("privacy: epsilon %v at delta %.3g over %d rounds cannot be met: %w", p.Epsilon, t.Budget.Delta, t.Job.Rounds, err)
 		}
 	}

@@ -26,7 +26,7 @@ func TestProviderCoinOfTheLedger(t *testing.T) {
 		}
 		hidden := most == 1
 		coins := dp.GroupSampling{ClientRate: 0.5, ProviderRate: 0.2, Hidden: hidden}
-		want, err := accounting.CalibrateEvent(2, j.Delta(), dp.Tight, func(z float64) dp.Event { return coins.Rounds(z, 10) })
+		want, err := accounting.CalibrateEvent(2, j.Delta(), dp.Tight, dp.Public, func(z float64) dp.Event { return coins.Rounds(z, 10) })
 		if err != nil || terms.NoiseMultiplier < want || terms.NoiseMultiplier > want*1.01 {
 			t.Errorf("%d providers: noise multiplier %v, want about %v, %v", most, terms.NoiseMultiplier, want, err)
 		}
@@ -147,7 +147,7 @@ func TestSimulatedProviders(t *testing.T) {
 		t.Fatal(err)
 	}
 	coins := dp.GroupSampling{ClientRate: 0.01, ProviderRate: 0.5}
-	want, err := accounting.CalibrateEvent(2, j.Delta(), dp.Tight, func(z float64) dp.Event { return coins.Rounds(z, j.Rounds) })
+	want, err := accounting.CalibrateEvent(2, j.Delta(), dp.Tight, dp.Public, func(z float64) dp.Event { return coins.Rounds(z, j.Rounds) })
 	if err != nil || terms.NoiseMultiplier < want || terms.NoiseMultiplier > want*1.01 {
 		t.Errorf("noise multiplier %v, want %v, %v", terms.NoiseMultiplier, want, err)
 	}

@@ -66,7 +66,8 @@ func compose(events []dp.Event, delta, floor float64) (g dp.Guarantee, why strin
 	}
 	// Renyi's composition takes rounds of different jobs as they come, in moments.
 	b := accounting.Budget{Epsilon: math.MaxFloat64, Delta: delta, Floor: floor, Accountant: dp.RDP}
-	g, err = b.Guarantee(accounting.Epsilon, merged(events))
+	// A coalition sees at least what the public sees.
+	g, err = b.Guarantee(accounting.CoalitionEpsilon, merged(events))
 	if errors.Is(err, dp.ErrNoBound) {
 		return g, "no epsilon bounds what its jobs spent", nil
 	}

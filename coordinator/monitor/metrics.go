@@ -157,8 +157,8 @@ var (
 	partDesc     = desc("part_bytes_total", "Bytes by what they were for.", "part", "direction")
 	stateDesc    = desc("state", "1 for the state that the job is in.", "state")
 	roundsDesc   = desc("rounds_left", "Rounds that the job still has to release.")
-	spentDesc    = desc("epsilon_spent", "Epsilon of the rounds so far: delivered to the devices there are, simulated for a larger population, "+
-		"visible to who sees who takes part, untrusted without trust in this coordinator.", "guarantee")
+	spentDesc    = desc("epsilon_spent", "Epsilon of the rounds so far: delivered to the devices there are, against the budget's observer; simulated for a larger population; "+
+		"public, coalition and visible against who sees releases alone, rosters of the hostile share, and who takes part; untrusted without trust in this coordinator.", "guarantee")
 	budgetDesc   = desc("epsilon_budget", "Epsilon that no round may pass.")
 	deltaDesc    = desc("delta", "Delta of both.")
 	accuracyDesc = desc("accuracy", "Accuracy on public validation data of the release measured last.", "rank")
@@ -215,9 +215,9 @@ func (a asked) Collect(ch chan<- prometheus.Metric) {
 	}
 	put(prometheus.GaugeValue, budgetDesc, a.budget.Epsilon)
 	put(prometheus.GaugeValue, deltaDesc, a.budget.Delta)
-	for i, g := range []*dp.Guarantee{s.Delivered, s.Simulated, s.Visible, s.Untrusted} {
+	for i, g := range []*dp.Guarantee{s.Delivered, s.Simulated, s.Public, s.Coalition, s.Visible, s.Untrusted} {
 		if g != nil {
-			put(prometheus.GaugeValue, spentDesc, g.Epsilon, [...]string{"delivered", "simulated", "visible", "untrusted"}[i])
+			put(prometheus.GaugeValue, spentDesc, g.Epsilon, [...]string{"delivered", "simulated", "public", "coalition", "visible", "untrusted"}[i])
 		}
 	}
 }

@@ -19,6 +19,8 @@ type Budget struct {
 	// accountant gets the rest.
 	Floor      float64
 	Accountant dp.Accountant
+	// Observer is who the budget holds against; "" is the public. A simulated population's is.
+	Observer dp.Observer
 }
 
 // Guarantee accounts events with f (Epsilon, VisibleEpsilon or SimulatedEpsilon) at the budget's
@@ -42,7 +44,7 @@ func (b Budget) Allow(spent []dp.Event, next dp.Event, simulated bool) (dp.Guara
 		return dp.Guarantee{}, fmt.Errorf("accounting: budget epsilon %v, want positive", b.Epsilon)
 	}
 	events := append(spent[:len(spent):len(spent)], next)
-	f := Epsilon
+	f := Against(b.Observer)
 	if simulated {
 		f = SimulatedEpsilon
 	}

@@ -24,25 +24,29 @@ const (
 // at the returned z has been computed and is at most epsilon. z exceeds the least
 // such value by less than 5e-5 relative.
 func CalibrateNoise(epsilon, delta, q float64, rounds int, acct dp.Accountant) (z float64, err error) {
-	return calibrateNoise(epsilon, delta, rounds, acct, func(z float64) dp.Event {
+	return calibrateNoise(epsilon, delta, rounds, acct, "", func(z float64) dp.Event {
 		return dp.Rounds(dp.Mechanism{SamplingRate: q, NoiseMultiplier: z}, rounds)
 	})
 }
 
-// CalibrateEvent is CalibrateNoise for rounds of any kind: event makes all of them, for
-// a noise multiplier. Epsilon must fall as the multiplier grows.
-func CalibrateEvent(epsilon, delta float64, acct dp.Accountant, event func(z float64) dp.Event) (z float64, err error) {
-	return calibrateNoise(epsilon, delta, int(event(1).Count), acct, event)
+// CalibrateEvent is CalibrateNoise for rounds of any kind, against any observer: event makes all
+// of them, for a noise multiplier. Epsilon must fall as the multiplier grows.
+func CalibrateEvent(epsilon, delta float64, acct dp.Accountant, of dp.Observer, event func(z float64) dp.Event) (z float64, err error) {
+	return calibrateNoise(epsilon, delta, int(event(1).Count), acct, of, event)
 }
 
-func calibrateNoise(epsilon, delta float64, rounds int, acct dp.Accountant, event func(z float64) dp.Event) (z float64, err error) {
+func calibrateNoise(epsilon, delta float64, rounds int, acct dp.Accountant, of dp.Observer, event func(z float64) dp.Event) (z float64, err error) {
 	if err := checkTarget(epsilon, delta); err != nil {
 		return 0, err
 	}
 	if rounds < 1 || rounds > maxRounds {
 		return 0, fmt.Errorf("accounting: %d rounds, want 1 to %d", rounds, maxRounds)
 	}
-	f := func(z float64, a dp.Accountant) (float64, error) { return epsilonOf(event(z), delta, a) }
+	against := dp.View{Observer: of}
+	f := func(z float64, a dp.Accountant) (float64, error) {
+		b, err := boundsOf(event(z), delta, a, query{View: against})
+		return b.upper, err
+	}
 	start, err := least(epsilon, 1, minNoise, maxNoise, 1e-7, 0.05, func(z float64) (float64, error) { return f(z, dp.RDP) })
 	if err != nil {
 		return 0, fmt.Errorf("accounting: noise for epsilon %v: %w", epsilon, err)
@@ -52,6 +56,7 @@ func calibrateNoise(epsilon, delta float64, rounds int, acct dp.Accountant, even
 	}
 	snap := func(z float64) float64 { return roundUp(z, 7) }
 	z, err = refine(epsilon, start, minNoise, maxNoise, snap, func(z float64, want query) (bounds, error) {
+		want.View = against
 		return boundsOf(event(z), delta, acct, want)
 	})
 	if err != nil {

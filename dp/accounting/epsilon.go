@@ -19,9 +19,26 @@ func Epsilon(events []dp.Event, delta float64, acct dp.Accountant) (dp.Guarantee
 }
 
 // VisibleEpsilon is Epsilon against an adversary who sees in which rounds each
-// member took part, as shard peers and network observers do.
+// member took part, as whoever watches the network does.
 func VisibleEpsilon(events []dp.Event, delta float64, acct dp.Accountant) (dp.Guarantee, error) {
-	return account(events, delta, acct, query{View: dp.View{Visible: true}})
+	return account(events, delta, acct, query{View: dp.View{Observer: dp.Participants}})
+}
+
+// CoalitionEpsilon is Epsilon against the share of the devices that each event takes to collude:
+// see [dp.Coalition].
+func CoalitionEpsilon(events []dp.Event, delta float64, acct dp.Accountant) (dp.Guarantee, error) {
+	return account(events, delta, acct, query{View: dp.View{Observer: dp.Colluding}})
+}
+
+// Against returns the accountant of an observer: Epsilon, CoalitionEpsilon or VisibleEpsilon.
+func Against(o dp.Observer) func([]dp.Event, float64, dp.Accountant) (dp.Guarantee, error) {
+	switch o {
+	case dp.Colluding:
+		return CoalitionEpsilon
+	case dp.Participants:
+		return VisibleEpsilon
+	}
+	return Epsilon
 }
 
 // SimulatedEpsilon is the epsilon that the simulated population would have had. It protects nobody:
@@ -86,5 +103,5 @@ func bound(c dp.Composition, delta float64, acct dp.Accountant, want query) (dp.
 // who takes part, and see the sum of every shard. It counts only the noise of the honest devices of
 // one shard, for a device that was in every round. The error is ErrNoBound if devices added none.
 func UntrustedEpsilon(events []dp.Event, delta float64, acct dp.Accountant) (dp.Guarantee, error) {
-	return account(events, delta, acct, query{View: dp.View{Untrusted: true}})
+	return account(events, delta, acct, query{View: dp.View{Observer: dp.Untrusting}})
 }

@@ -21,7 +21,7 @@ func TestFixedCohortsAreAccountedWithoutAmplification(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Epsilon != want.Epsilon || got.Adjacency != dp.ZeroOut(dp.AdjacencyAddRemove) || want.Adjacency != dp.AdjacencyAddRemove {
+	if got.Epsilon != want.Epsilon || got.Adjacency != dp.ZeroOut(dp.AdjacencyAddRemove) || want.Adjacency != got.Adjacency {
 		t.Errorf("fixed: %v\nall:   %v", got, want)
 	}
 	fixed.SamplingRate = 0.5

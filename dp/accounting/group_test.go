@@ -116,7 +116,7 @@ func TestProviderCoins(t *testing.T) {
 	}
 	// Calibrated as it is accounted.
 	g := dp.GroupSampling{ClientRate: 0.25, ProviderRate: 0.2, Hidden: false}
-	noise, err := CalibrateEvent(2, delta, dp.Tight, func(z float64) dp.Event { return g.Rounds(z, rounds) })
+	noise, err := CalibrateEvent(2, delta, dp.Tight, dp.Public, func(z float64) dp.Event { return g.Rounds(z, rounds) })
 	if err != nil {
 		t.Fatal(err)
 	}

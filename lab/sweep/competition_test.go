@@ -149,7 +149,7 @@ func TestPrivacyAwareNoiseAndBytes(t *testing.T) {
 			continue
 		}
 		delete(published, row)
-		z, err := accounting.CalibrateEvent(j.Privacy.Epsilon, j.Privacy.Delta, dp.Tight, j.BudgetRounds(job.Quorum{}))
+		z, err := accounting.CalibrateEvent(j.Privacy.Epsilon, j.Privacy.Delta, dp.Tight, j.Observer(), j.BudgetRounds(job.Quorum{}))
 		if err != nil || z > want || z < 0.985*want {
 			t.Errorf("%s: noise multiplier %v, published %v, %v", row, z, want, err)
 		}

@@ -12,6 +12,8 @@ export interface About {
   simulated_population?: number;
   simulated?: Guarantee;
   delivered?: Guarantee;
+  public?: Guarantee;
+  coalition?: Guarantee;
   visible?: Guarantee;
   untrusted?: Guarantee;
   shard_floor: number;
@@ -34,6 +36,10 @@ export interface Guarantee {
   accountant: string;
   sampling: string;
   rounds: number;
+  observer: string;
+  coalition_share?: number;
+  assumes?: string;
+  leaving_delta?: number;
   rdp_epsilon: number;
   rdp_order: number;
   simulated?: boolean;
@@ -67,6 +73,8 @@ export interface Status {
   validation_version?: number;
   simulated?: Guarantee;
   delivered?: Guarantee;
+  public?: Guarantee;
+  coalition?: Guarantee;
   visible?: Guarantee;
   untrusted?: Guarantee;
   elapsed_ns: number;
@@ -122,6 +130,8 @@ export interface PublicStatus {
   validation_version?: number;
   simulated?: Guarantee;
   delivered?: Guarantee;
+  public?: Guarantee;
+  coalition?: Guarantee;
   visible?: Guarantee;
   untrusted?: Guarantee;
   elapsed_ns: number;
@@ -154,6 +164,8 @@ export interface RoundRecord {
   fleet?: Fleet;
   simulated?: Guarantee;
   delivered?: Guarantee;
+  public?: Guarantee;
+  coalition?: Guarantee;
   visible?: Guarantee;
   untrusted?: Guarantee;
   bytes_up: number;
@@ -318,6 +330,8 @@ export interface ForecastPoint {
   rounds: number;
   simulated?: Guarantee;
   delivered?: Guarantee;
+  public?: Guarantee;
+  coalition?: Guarantee;
   visible?: Guarantee;
   untrusted?: Guarantee;
 }

@@ -1,6 +1,7 @@
 package guarantee
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/starling-fl/starling/dp"
@@ -26,12 +27,20 @@ type Explained struct {
 	Adaptive        float64 `json:"adaptive_quantile,omitempty"` // of the clip norm; 0: it stays
 	Shard           int     `json:"shard,omitempty"`
 	// If coins choose the cohort: what is declared of it, and what follows.
-	Dropout   float64       `json:"dropout,omitempty"`
-	Hostile   float64       `json:"hostile,omitempty"`
-	Quorum    int           `json:"quorum,omitempty"`
-	Hit       float64       `json:"hit,omitempty"`
-	NoiseFree float64       `json:"noise_multiplier_without_hits,omitempty"` // what the noise would be; 0: the same
+	Dropout   float64 `json:"dropout,omitempty"`
+	Hostile   float64 `json:"hostile,omitempty"`
+	Quorum    int     `json:"quorum,omitempty"`
+	Hit       float64 `json:"hit,omitempty"`
+	NoiseFree float64 `json:"noise_multiplier_without_hits,omitempty"` // what the noise would be; 0: the same
+	// Delivered is against the observer that the budget names, Public and Visible against the public
+	// and those who see who takes part, Coalition against the declared hostile share where it sees
+	// rosters.
+	Observer  dp.Observer   `json:"observer"`
+	Sees      float64       `json:"coalition_sees,omitempty"`                  // a device's coin in a round, with this probability
+	ForPublic float64       `json:"noise_multiplier_against_public,omitempty"` // what the noise would be; 0: the same
 	Delivered dp.Guarantee  `json:"delivered"`
+	Public    dp.Guarantee  `json:"public"`
+	Coalition *dp.Guarantee `json:"coalition,omitempty"`
 	Visible   dp.Guarantee  `json:"visible"`
 	Simulated *dp.Guarantee `json:"simulated,omitempty"`
 	// If devices add the noise: how much each, on how many of them epsilon rests, and
@@ -101,12 +110,15 @@ func (e *Explained) fill(p *Plan, simulatedOf, simulatedCohort int) error {
 	}
 	e.Population, e.SamplingRate, e.Rounds, e.NoiseScale = p.Population, p.Rate, p.Rounds, 1
 	e.ProviderRate, e.Hidden = p.ProviderRate, p.Hidden
-	n, rate, budgetHit := p.Population, p.Rate, p.Hit // of the population that the budget is about
+	e.Observer = dp.Public
+	if e.job != nil {
+		e.Observer = e.job.Observer()
+	}
+	n, rate, simulatedHit := p.Population, p.Rate, 0.0 // of the population that the budget is about
 	if simulatedOf > 0 {
 		n, rate = simulatedOf, float64(simulatedCohort)/float64(simulatedOf)
 		e.SimulatedOf, e.SimulatedRate = n, rate
 		e.NoiseScale = p.Rate * float64(p.Population) / float64(simulatedCohort)
-		budgetHit = 0 // that population's shards are as large as it takes
 		if e.NoiseScale >= 1 {
 			return usage.Errorf("simulated cohort %d is not above the real one, %v in expectation", simulatedCohort, p.Rate*float64(p.Population))
 		}
@@ -120,71 +132,97 @@ func (e *Explained) fill(p *Plan, simulatedOf, simulatedCohort int) error {
 	if _, err := dp.CheckDelta(p.Delta, n); err != nil {
 		return usage.Wrap(err)
 	}
+	if simulatedOf > 0 {
+		simulatedHit = e.quorum.Simulated
+		if e.job == nil { // the flags name no shards: the defaults'
+			j := job.Default()
+			j.Rounds, j.Privacy.Delta, j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = p.Rounds, p.Delta, simulatedOf, simulatedCohort
+			simulatedHit, e.floor = j.SimulatedHit(), j.FloorDelta()
+		}
+	}
 	e.NoiseMultiplier = p.Noise
 	if e.NoiseMultiplier == 0 {
 		if !(p.Epsilon > 0) {
 			return usage.Errorf("--noise-multiplier or --epsilon is required")
 		}
 		budget := *p
-		budget.Rate, budget.Delta, budget.Hit = rate, p.Delta-e.floor, budgetHit
-		if e.job != nil && e.job.OwnNoise() {
-			e.NoiseMultiplier, err = accounting.CalibrateEvent(p.Epsilon, budget.Delta, acct, e.job.BudgetRounds(e.quorum))
-		} else {
-			e.NoiseMultiplier, err = budget.Calibrate(acct)
+		budget.Rate, budget.Delta = rate, p.Delta-e.floor
+		if simulatedOf > 0 {
+			budget.Hit = simulatedHit
 		}
-		if err != nil {
+		rounds := budget.rounds()
+		if e.job != nil {
+			rounds = e.job.BudgetRounds(e.quorum)
+		}
+		calibrate := func(of dp.Observer, without bool) (float64, error) {
+			return accounting.CalibrateEvent(p.Epsilon, budget.Delta, acct, of, func(z float64) dp.Event {
+				event := rounds(z)
+				if without {
+					event.Hit = 0
+				}
+				return event
+			})
+		}
+		if e.NoiseMultiplier, err = calibrate(e.Observer, false); err != nil {
 			return err
 		}
-		if budget.Hit > 0 {
-			budget.Hit = 0
-			if e.NoiseFree, err = budget.Calibrate(acct); err != nil {
+		if one := rounds(1); one.Hit > 0 {
+			if e.NoiseFree, err = calibrate(e.Observer, true); err != nil {
+				return err
+			}
+		}
+		if e.Observer != dp.Public && rate < 1 {
+			if e.ForPublic, err = calibrate(dp.Public, false); err != nil {
 				return err
 			}
 		}
 		p.Noise = e.NoiseMultiplier
 	}
 	event := p.Event(p.Rounds)
-	event.NoiseScale, event.SimulatedRate = e.NoiseScale, e.SimulatedRate
+	event.NoiseScale, event.SimulatedRate, event.SimulatedHit = e.NoiseScale, e.SimulatedRate, simulatedHit
+	if e.job != nil {
+		event.Coalition = e.job.Coalition(e.quorum)
+		e.Sees = event.Coalition.Sees
+	}
 	if e.job != nil && e.job.OwnNoise() {
 		event.Own = e.job.Own(e.NoiseMultiplier).OwnNoise
 		e.OwnNoise, e.Honest = event.Own.Multiplier, int(event.Own.Honest)
 	}
 	events := []dp.Event{event}
 	stated := accounting.Budget{Delta: p.Delta, Floor: e.floor, Accountant: acct}
-	if e.Delivered, err = stated.Guarantee(accounting.Epsilon, events); err != nil {
-		return err
+	var errs []error
+	compose := func(f func([]dp.Event, float64, dp.Accountant) (dp.Guarantee, error)) dp.Guarantee {
+		g, err := stated.Guarantee(f, events)
+		if e.job != nil && g.Adjacency == dp.AdjacencyAddRemove { // a coordinator waits for those who are there
+			g.Adjacency = dp.ZeroOut(g.Adjacency)
+		}
+		errs = append(errs, err)
+		return g
 	}
-	if e.Visible, err = stated.Guarantee(accounting.VisibleEpsilon, events); err != nil {
-		return err
+	e.Delivered, e.Public, e.Visible = compose(accounting.Against(e.Observer)), compose(accounting.Epsilon), compose(accounting.VisibleEpsilon)
+	if e.Sees > 0 {
+		g := compose(accounting.CoalitionEpsilon)
+		e.Coalition = &g
 	}
 	if simulatedOf > 0 {
-		s, err := stated.Guarantee(accounting.SimulatedEpsilon, events)
-		if err != nil {
-			return err
-		}
-		e.Simulated = &s
+		g := compose(accounting.SimulatedEpsilon)
+		e.Simulated = &g
 	}
 	if e.OwnNoise > 0 {
-		u, err := stated.Guarantee(accounting.UntrustedEpsilon, events)
-		if err != nil {
-			return err
-		}
-		e.Untrusted = &u
+		g := compose(accounting.UntrustedEpsilon)
+		e.Untrusted = &g
 	}
 	e.Statements = e.statements()
-	return nil
+	return errors.Join(errs...)
 }
 
 // attendance takes over what a job declares of who comes and stays, and what that costs.
 func (e *Explained) attendance(j job.Job, p *Plan) error {
-	if p.Hit, p.Fixed = 0, j.Fixed(); !j.Sampled() {
-		return nil
-	}
 	q, err := j.Quorum()
-	if err != nil {
+	e.quorum = q
+	if p.Hit, p.Fixed = 0, j.Fixed(); !j.Sampled() || err != nil {
 		return err
 	}
-	e.quorum = q
 	e.Dropout, e.Hostile, e.Quorum, e.Hit, p.Hit = j.Cohort.Dropout, j.Shard.Corrupt, q.Ready, q.Hit, q.Hit
 	if shard, with, ok := j.Cheaper(); ok {
 		profile := ""

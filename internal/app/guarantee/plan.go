@@ -49,11 +49,17 @@ func (p *Plan) Event(rounds int) dp.Event {
 	return e
 }
 
-// Calibrate returns the least noise multiplier that keeps the rounds within Epsilon.
+// Calibrate returns the least noise multiplier that keeps the rounds within Epsilon, against the
+// public.
 func (p *Plan) Calibrate(acct dp.Accountant) (float64, error) {
+	return accounting.CalibrateEvent(p.Epsilon, p.Delta, acct, dp.Public, p.rounds())
+}
+
+// rounds are all of the plan's, for a noise multiplier.
+func (p *Plan) rounds() func(z float64) dp.Event {
 	with := *p
-	return accounting.CalibrateEvent(p.Epsilon, p.Delta, acct, func(z float64) dp.Event {
+	return func(z float64) dp.Event {
 		with.Noise = z
 		return with.Event(p.Rounds)
-	})
+	}
 }

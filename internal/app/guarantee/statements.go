@@ -36,7 +36,7 @@ func (e *Explained) statements() []Statement {
 	}
 	points := []Statement{
 		{"What is protected?", protected},
-		{"From whom?", "From everyone who sees released adapters, every round's of them, now or later, with any other knowledge and any computing power. The guarantee is: " + e.Delivered.String() + "."},
+		{"From whom?", "From " + e.whom() + ", with any other knowledge and any computing power. The guarantee is: " + e.Delivered.String() + "."},
 		{"How much is that?", odds(e.Delivered)},
 		{"Who takes part?", sampled},
 	}
@@ -47,14 +47,7 @@ func (e *Explained) statements() []Statement {
 			"The same: the guarantee takes it that they are seen. All providers of a device share its coin, and the contribution of the others can show how it fell even in the released models; only the coins inside the device leave anybody in doubt. A round without the device costs its providers nothing.",
 		})
 	case e.SamplingRate < 1:
-		sampling := "sampling does"
-		if e.ProviderRate > 0 {
-			sampling = "the device's coin does"
-		}
-		points = append(points, Statement{
-			"And from someone who sees who took part?",
-			"Less. Shard peers, the coordinator and whoever watches the network see it, and against them " + sampling + " nothing: " + e.Visible.String() + ".",
-		})
+		points = append(points, e.others()...)
 	}
 	if e.Quorum > 0 {
 		points = append(points, Statement{"And when devices drop out?", e.staying()})
@@ -62,7 +55,7 @@ func (e *Explained) statements() []Statement {
 	points = append(points,
 		Statement{"And from the coordinator?", e.coordinator(shard)},
 		Statement{"How is one contribution bounded?", e.bound()},
-		Statement{"What is assumed?", "That the coordinator " + e.adds() + "draws the cohorts as it says (its ledger records both, nobody can prove it). That devices clip as they should: one that does not hurts the model or itself, and one that sends values out of range can enlarge a peer's effect; an alarm shows that, the round is charged. That a device's dropping out does not change who else drops out."},
+		Statement{"What is assumed?", "That the coordinator " + e.adds() + "draws the cohorts as it says (its ledger records both, nobody can prove it). That devices clip as they should: one that does not hurts the model or itself, and one that sends values out of range can enlarge a peer's effect; an alarm shows that, the round is charged. That a device's dropping out does not change who else drops out" + e.leaving() + "."},
 		Statement{"What else leaves a device?", "No plain metric. The coordinator counts who was asked and who answered. Losses and accuracies are measured on data of the operator."},
 		Statement{"When does it end?", fmt.Sprintf("After %d rounds. Every round is charged in the ledger in the transaction that commits the model, before anyone sees it; a round that would pass the budget is not started.", e.Rounds)},
 	)
@@ -73,6 +66,46 @@ func (e *Explained) statements() []Statement {
 		})
 	}
 	return points
+}
+
+// whom says in words who the budget's observer is.
+func (e *Explained) whom() string {
+	s := "everyone who sees released adapters, every round's of them, now or later"
+	switch e.Observer {
+	case dp.Colluding:
+		return s + fmt.Sprintf(", also if %.4g %% of the devices tell whom they saw in their shards", 100*e.Delivered.Coalition)
+	case dp.Participants:
+		return s + ", also if they see who takes part in every round"
+	}
+	return s
+}
+
+// others says what holds against other observers than the budget's, and what the budget's costs.
+func (e *Explained) others() []Statement {
+	var out []Statement
+	coin := "sampling"
+	if e.ProviderRate > 0 {
+		coin = "the device's coin"
+	}
+	if e.ForPublic > 0 {
+		out = append(out, Statement{"What does it cost that coins are seen?", fmt.Sprintf(
+			"The noise is %.3g times what it would be if nobody saw whose coins fell on in (%.6g instead of %.6g). "+
+				"Rosters show a shard's members to each other, and in a round one of the %.4g %% that may collude is in a given device's shard with probability %.3g. "+
+				"What avoids it: shard.anonymous, after which devices cannot hold their shards against the log of enrolled keys; "+
+				"or cohort.sampling_rate 1 with fewer rounds; or privacy.observer: public, if nobody is feared to tell.",
+			e.NoiseMultiplier/e.ForPublic, e.NoiseMultiplier, e.ForPublic, 100*e.Hostile, e.Sees)})
+	}
+	if e.Observer != dp.Public {
+		out = append(out, Statement{"And from those who see the releases alone?", "More: " + e.Public.String() + "."})
+	}
+	if e.Coalition != nil && e.Observer != dp.Colluding {
+		out = append(out, Statement{"And if devices tell whom they saw in their shards?", "Less: " + e.Coalition.String() + "."})
+	}
+	if e.Observer != dp.Participants {
+		out = append(out, Statement{"And from someone who sees who took part?",
+			"Less. Shard peers, the coordinator and whoever watches the network see it, and against them " + coin + " does nothing: " + e.Visible.String() + "."})
+	}
+	return out
 }
 
 // coordinator says what holds against the coordinator itself.
@@ -126,6 +159,17 @@ func (e *Explained) staying() string {
 		s += ". A larger cohort.quorum or a smaller cohort.dropout need less." + e.cheaper
 	}
 	return s + " If more devices leave than that, which is tested after every round, the job pauses."
+}
+
+// leaving says what is assumed of a device that leaves rounds because of its data.
+func (e *Explained) leaving() string {
+	switch g := e.Delivered; {
+	case g.LeavingDelta > 0:
+		return fmt.Sprintf(", and does not depend on its own data: if it does, delta grows by %.2g, the chance that a round of this job hangs on just that device", g.LeavingDelta)
+	case g.Assumes != "":
+		return ", and does not depend on its own data"
+	}
+	return ""
 }
 
 // odds puts an epsilon into words that need no logarithm.

@@ -73,9 +73,10 @@ func (r Report) printPrivacy(b *strings.Builder, width int) {
 	// The label says that it is simulated.
 	claim("Simulated", strings.TrimPrefix(r.Simulated, "SIMULATED "))
 	claim("Delivered", meaning(r.EpsilonDelivered)+r.Delivered)
-	if r.Visible != "" {
-		claim("Visible", r.Visible)
-		say("Delivered is for those who do not see who takes part. Shard peers and the network do: for them it is Visible.")
+	for _, g := range []struct{ name, text string }{{"Public", r.Public}, {"Coalition", r.Coalition}, {"Visible", r.Visible}} {
+		if g.text != "" {
+			claim(g.name, g.text)
+		}
 	}
 	if r.Simulated != "" {
 		say("The budget applies to the simulated guarantee: the noise is what a cohort of the simulated size would add, " +

@@ -47,9 +47,13 @@ type Report struct {
 
 	EpsilonSimulated *float64 `json:"epsilon_simulated"` // nil in a reproducible run
 	EpsilonDelivered *float64 `json:"epsilon_delivered"`
-	EpsilonVisible   *float64 `json:"epsilon_visible,omitempty"` // delivered, against those who see who took part
+	EpsilonPublic    *float64 `json:"epsilon_public,omitempty"`    // delivered, against the public, if that is not the budget's observer
+	EpsilonCoalition *float64 `json:"epsilon_coalition,omitempty"` // against the hostile share, likewise
+	EpsilonVisible   *float64 `json:"epsilon_visible,omitempty"`   // against those who see who took part, likewise
 	Simulated        string   `json:"guarantee_simulated,omitempty"`
 	Delivered        string   `json:"guarantee_delivered,omitempty"`
+	Public           string   `json:"guarantee_public,omitempty"`
+	Coalition        string   `json:"guarantee_coalition,omitempty"`
 	Visible          string   `json:"guarantee_visible,omitempty"`
 
 	// ClipNorm is that after the last round where it adapts; nil if it stays.
@@ -131,6 +135,8 @@ func (r *Report) Settle(j job.Job, result monitor.Result) {
 	if result.Private {
 		r.Simulated, r.EpsilonSimulated = reported(result.Simulated)
 		r.Delivered, r.EpsilonDelivered = reported(result.Delivered)
+		r.Public, r.EpsilonPublic = reported(result.Public)
+		r.Coalition, r.EpsilonCoalition = reported(result.Coalition)
 		r.Visible, r.EpsilonVisible = reported(result.Visible)
 	}
 	if j.Clipping.Adaptive {

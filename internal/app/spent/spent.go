@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/starling-fl/starling/coordinator/store"
@@ -25,6 +26,9 @@ type Report struct {
 	Entries   []ledgerLine  `json:"entries"`
 	Head      string        `json:"head"` // hash of the last entry; of one run
 	Delivered *dp.Guarantee `json:"delivered,omitempty"`
+	// Delivered is against the public, Coalition against the hostile share that sees rosters (absent:
+	// it sees none), Visible against those who see who takes part.
+	Coalition *dp.Guarantee `json:"coalition,omitempty"`
 	Visible   *dp.Guarantee `json:"visible,omitempty"`
 	Simulated *dp.Guarantee `json:"simulated,omitempty"`
 	// Untrusted is what holds without trust in the coordinator; absent: nothing does.
@@ -113,6 +117,11 @@ func (s *spending) add(o spending) {
 	}
 }
 
+// colluding reports whether a coalition saw rosters of some round.
+func (s spending) colluding() bool {
+	return slices.ContainsFunc(s.events, func(e dp.Event) bool { return e.Coalition != (dp.Coalition{}) })
+}
+
 // account fills in the guarantees.
 func (s spending) account(r *Report, acct dp.Accountant) error {
 	if len(s.events) == 0 {
@@ -132,7 +141,7 @@ func (s spending) account(r *Report, acct dp.Accountant) error {
 		to   **dp.Guarantee
 		want bool
 		f    func([]dp.Event, float64, dp.Accountant) (dp.Guarantee, error)
-	}{{&r.Delivered, true, accounting.Epsilon}, {&r.Visible, true, accounting.VisibleEpsilon}, {&r.Simulated, s.simulated, accounting.SimulatedEpsilon}, {&r.Untrusted, true, accounting.UntrustedEpsilon}} {
+	}{{&r.Delivered, true, accounting.Epsilon}, {&r.Coalition, s.colluding(), accounting.CoalitionEpsilon}, {&r.Visible, true, accounting.VisibleEpsilon}, {&r.Simulated, s.simulated, accounting.SimulatedEpsilon}, {&r.Untrusted, true, accounting.UntrustedEpsilon}} {
 		if !q.want {
 			continue
 		}
@@ -191,6 +200,9 @@ func (r Report) printSpent(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "\ndelivered  %s\n", r.Delivered)
+	if r.Coalition != nil {
+		fmt.Fprintf(w, "if devices told whom they saw in their shards\n           %s\n", r.Coalition)
+	}
 	if r.Visible.Epsilon != r.Delivered.Epsilon {
 		fmt.Fprintf(w, "to those who saw who took part\n           %s\n", r.Visible)
 	}

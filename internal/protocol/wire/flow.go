@@ -5,7 +5,7 @@ import "fmt"
 // Version is the protocol version that this package speaks. A device offers
 // the range it understands in Hello, the coordinator answers with one of it in
 // Welcome, or with an Error of code CodeVersion.
-const Version = 18
+const Version = 19
 
 // Path is where the coordinator accepts WebSocket connections; BlobPath is
 // followed by the lower-case hexadecimal SHA-256 of an immutable blob.

@@ -120,7 +120,18 @@ type Privacy struct {
 	Noise    string
 	OwnNoise float64
 	Honest   uint32
+
+	// Observer says who the budget holds against: "public", "coalition" (a share masking.corrupt of
+	// the devices, who see their shards' rosters) or "participants"; empty if nothing is private.
+	Observer string
 }
+
+// Kinds of Privacy.Observer.
+const (
+	ObserverPublic       = "public"
+	ObserverCoalition    = "coalition"
+	ObserverParticipants = "participants"
+)
 
 // Kinds of Privacy.Noise.
 const (

@@ -169,6 +169,7 @@ func (j *Job) validate() error {
 		nonNegative("job.privacy.noise_multiplier", j.Privacy.NoiseMultiplier),
 		nonNegative("job.privacy.budget", j.Privacy.Budget),
 		oneOf("job.privacy.accountant", j.Privacy.Accountant, "", "tight", "rdp"),
+		oneOf("job.privacy.observer", j.Privacy.Observer, "", ObserverPublic, ObserverCoalition, ObserverParticipants),
 		oneOf("job.privacy.noise", j.Privacy.Noise, NoiseCentral, NoiseDevices, NoiseSilo),
 		nonNegative("job.privacy.own_noise", j.Privacy.OwnNoise),
 		within("job.privacy.honest", j.Privacy.Honest, 0, math.MaxInt32),

@@ -246,7 +246,7 @@ clipping: {adaptive: true, quantile: 0.7}
 		t.Fatal(err)
 	}
 	flat := strings.Join(strings.Fields(out), " ")
-	for _, want := range []string{"presence of one provider", "add/remove of one provider adjacency", "with probability 0.2, by a coin that the device flips", "participation visible", "70 % of the providers"} {
+	for _, want := range []string{"presence of one provider", "zero-out (absent: there, with zeros) of one provider adjacency", "with probability 0.2, by a coin that the device flips", "participation visible", "70 % of the providers"} {
 		if !strings.Contains(flat, want) {
 			t.Errorf("explain does not say %q:\n%s", want, out)
 		}

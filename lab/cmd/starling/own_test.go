@@ -21,7 +21,7 @@ func TestExplainSaysWhoseNoise(t *testing.T) {
 		untrusted bool
 	}{
 		"central": {"without trust in it no epsilon holds", false},
-		"devices": {"counts that of 95 honest devices and none of the coordinator's", true},
+		"devices": {"counts that of 90 honest devices and none of the coordinator's", true},
 		"silo":    {"counts that of 1 honest devices and none of the coordinator's", true},
 	} {
 		path := filepath.Join(t.TempDir(), "job.yaml")

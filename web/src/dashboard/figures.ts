@@ -153,7 +153,7 @@ export interface Spending {
   foretold: Values;
 }
 
-type Bound = "delivered" | "simulated" | "visible" | "untrusted";
+type Bound = "delivered" | "simulated" | "public" | "coalition" | "visible" | "untrusted";
 
 /** Epsilon by round: as it was accounted, and as it goes on if each further round releases something. */
 export function spending(records: RoundRecord[], bound: Bound, forecast: Forecast | undefined): Spending {

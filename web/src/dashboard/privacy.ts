@@ -13,7 +13,7 @@ let shown = "";
 
 /** The guarantees in words, with a meter each. */
 export function paintGuarantees(p: Status, about: About | undefined): void {
-  const now = JSON.stringify([p.private, p.simulated, p.delivered, p.visible, p.untrusted, about]);
+  const now = JSON.stringify([p.private, p.simulated, p.delivered, p.public, p.coalition, p.visible, p.untrusted, about]);
   if (now === shown) return;
   shown = now;
   const lines: Node[] = [];
@@ -27,7 +27,9 @@ export function paintGuarantees(p: Status, about: About | undefined): void {
   };
   if (!p.private) lines.push(element("p", { class: "failed" }, "None: a reproducible run, or one without noise. It protects nobody."));
   put("Simulated population", p.simulated, about?.simulated);
-  put(about?.protects === "provider" ? "Each provider" : "Each device", p.delivered, about?.delivered);
+  put(`${about?.protects === "provider" ? "Each provider" : "Each device"}, ${observed(p.delivered)}`, p.delivered, about?.delivered);
+  put("Against those who see releases alone", p.public, about?.public);
+  put("If devices tell whom they saw", p.coalition, about?.coalition);
   put("If who takes part is seen", p.visible, about?.visible);
   put("Without trust in this coordinator", p.untrusted, about?.untrusted);
   if (p.private && p.delivered && !p.untrusted) {
@@ -36,6 +38,15 @@ export function paintGuarantees(p: Status, about: About | undefined): void {
   byId("privacy").replaceChildren(...lines);
   const [spent, whole] = p.simulated ? [p.simulated, about?.simulated] : [p.delivered, about?.delivered];
   gist("privacy", !p.private ? "nothing is promised" : spent ? `ε ${significant(spent.epsilon)}${whole ? ` of ${significant(whole.epsilon)}` : ""}` : "");
+}
+
+/** Whom an epsilon holds against. */
+function observed(g: Guarantee | undefined): string {
+  switch (g?.observer) {
+    case "coalition": return `also if ${significant(100 * (g.coalition_share ?? 0))} % of the devices tell whom they saw`;
+    case "participants": return "also if who takes part is seen";
+    default: return "against the public";
+  }
 }
 
 const which = (records: RoundRecord[]): "simulated" | "delivered" => records.some((r) => r.simulated) ? "simulated" : "delivered";

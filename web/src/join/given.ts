@@ -21,6 +21,9 @@ export function given(a: About): Given {
   }
   const g = a.visible ?? a.delivered;
   if (a.delivered) lines.push(t(`given.all.${who}`, { rounds: all, bound: bound(a.delivered), meaning: meaning(a.delivered) }));
+  if (a.delivered?.observer === "coalition") {
+    lines.push(t("given.coalition"));
+  }
   if (a.visible) lines.push(t("given.visible", { bound: bound(a.visible) }));
   lines.push(a.untrusted ? t("given.untrusted", { bound: bound(a.untrusted) }) : t("given.word"));
   if (!g || g.epsilon > weakFrom) return { level: "weak", title: t(`given.weak.${who}`), lines };

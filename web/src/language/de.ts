@@ -64,6 +64,7 @@ const messages = translation({
   "given.simulated.size": "Das Rauschen ist für eine größere Flotte bemessen ({devices}), die {bound} hätte; diese hier ist kleiner.",
   "given.all.you": "Wenn alle Runden vorbei sind ({rounds}): {bound} für Sie: {meaning}.",
   "given.all.provider": "Wenn alle Runden vorbei sind ({rounds}): {bound} für jeden Anbieter in Ihrer Datei: {meaning}.",
+  "given.coalition": "Das gilt auch, wenn der angegebene Anteil feindlicher Geräte einander erzählt, wen sie gesehen haben.",
   "given.visible": "Gegenüber jemandem, der sieht, wann Sie teilnehmen: {bound}.",
   "given.untrusted": "Was der Koordinator auch tut, durch das Rauschen der Geräte: höchstens {bound}.",
   "given.word": "All das beruht auf dem Wort des Koordinators, dass er das Rauschen hinzufügt.",

@@ -66,6 +66,7 @@ export const en = {
   "given.simulated.size": "The noise is made for {devices}, which would have {bound}; this fleet is smaller.",
   "given.all.you": "After all {rounds}: {bound} for you: {meaning}.",
   "given.all.provider": "After all {rounds}: {bound} for each provider in your file: {meaning}.",
+  "given.coalition": "It holds also if the declared share of hostile devices tell each other whom they saw.",
   "given.visible": "Against those who see when you take part: {bound}.",
   "given.untrusted": "Whatever the coordinator does, by the noise that devices add: {bound} at most.",
   "given.word": "All of this rests on the coordinator's word that it adds the noise.",

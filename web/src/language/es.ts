@@ -64,6 +64,7 @@ const messages = translation({
   "given.simulated.size": "El ruido está pensado para una flota mayor ({devices}), que tendría {bound}; esta es más pequeña.",
   "given.all.you": "Al final ({rounds}): {bound} para usted: {meaning}.",
   "given.all.provider": "Al final ({rounds}): {bound} para cada proveedor de su archivo: {meaning}.",
+  "given.coalition": "Vale también si la proporción declarada de dispositivos hostiles se cuenta a quién ha visto.",
   "given.visible": "Frente a quien ve cuándo participa usted: {bound}.",
   "given.untrusted": "Haga lo que haga el coordinador, por el ruido que añaden los dispositivos: {bound} como máximo.",
   "given.word": "Todo esto descansa en la palabra del coordinador de que añade el ruido.",

@@ -64,6 +64,7 @@ const messages = translation({
   "given.simulated.size": "Le bruit est prévu pour une flotte plus grande ({devices}), qui aurait {bound} ; celle-ci est plus petite.",
   "given.all.you": "À la fin ({rounds}) : {bound} pour vous : {meaning}.",
   "given.all.provider": "À la fin ({rounds}) : {bound} pour chaque fournisseur de votre fichier : {meaning}.",
+  "given.coalition": "Cela vaut aussi si la part déclarée d'appareils hostiles se raconte qui elle a vu.",
   "given.visible": "Face à qui voit quand vous participez : {bound}.",
   "given.untrusted": "Quoi que fasse le coordinateur, grâce au bruit ajouté par les appareils : {bound} au plus.",
   "given.word": "Tout cela repose sur la parole du coordinateur : c’est lui qui ajoute le bruit.",
