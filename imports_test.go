@@ -71,14 +71,15 @@ internal/app/admin: coordinator/server coordinator/store internal/leaf/named job
 internal/testkit/attack:
 internal/app/bases: model/hub internal/leaf/named job model model/base model/known internal/app/usage
 internal/app/bases/start: model/hub internal/app/bases internal/leaf/named internal/app/usage job model model/peft data/task
-internal/app/bench: data/dataset edge internal/app/accounts job job/training edge/leak model wasm/program data/task model/trainer wasm internal/app/bases internal/app/usage
+internal/app/rehearsal: coordinator edge internal/app/bases internal/app/bench job model
+internal/app/bench: internal/leaf/l2 data/dataset edge internal/app/accounts job job/training edge/leak model wasm/program data/task model/trainer wasm internal/app/bases internal/app/usage
 internal/leaf/cputime:
 internal/app/command: internal/leaf/named data/dataset edge internal/leaf/nearest internal/leaf/terminal internal/leaf/strict job model/known internal/app/usage
 internal/app/command/device: internal/app/accounts internal/leaf/named data/dataset edge internal/app/command internal/app/engine internal/app/generation internal/app/predict edge/leak
     model internal/app/bench internal/app/participation internal/app/bases internal/app/usage internal/app/inspection
 internal/app/command/operator: internal/leaf/named dp/audit dp/audit/membership coordinator/natsaccess coordinator/relay coordinator/server coordinator/store data/dataset
     dp dp/accounting model/hub internal/leaf/strict internal/app/command internal/app/dossier internal/leaf/durable internal/app/engine internal/app/engine/plugins
-    internal/app/evaluation internal/app/exposure internal/app/fleetdata internal/app/inspection internal/app/spent internal/leaf/terminal internal/protocol/wire job model model/known
+    internal/app/rehearsal internal/app/evaluation internal/app/exposure internal/app/fleetdata internal/app/inspection internal/app/spent internal/leaf/terminal internal/protocol/wire job model model/known
     secagg secagg/strength internal/app/guarantee internal/app/admin internal/app/demo internal/app/sim internal/app/bases internal/app/bases/start internal/app/usage internal/app/service
     coordinator/jobs
 internal/protocol/contentcoding:
@@ -115,7 +116,7 @@ internal/app/progress: coordinator/monitor model/evaluate/metric internal/leaf/t
 internal/leaf/qrcode:
 internal/leaf/seeded:
 internal/app/service: coordinator coordinator/bucket coordinator/jobs coordinator/natsaccess coordinator/relay coordinator/server coordinator/shelf
-    coordinator/signin coordinator/store data/dataset edge internal/app/admin internal/app/bases internal/app/bases/start internal/leaf/durable internal/app/evaluation
+    internal/app/rehearsal coordinator/signin coordinator/store data/dataset edge internal/app/admin internal/app/bases internal/app/bases/start internal/leaf/durable internal/app/evaluation
     internal/leaf/named internal/app/outcome internal/app/progress internal/leaf/qrcode internal/leaf/terminal internal/app/usage internal/protocol/wire job model wasm/program web
 internal/app/spent: coordinator/store dp dp/accounting internal/app/usage internal/leaf/named
 internal/leaf/named:

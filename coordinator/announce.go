@@ -11,6 +11,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/internal/protocol/contract"
 	"github.com/starling-fl/starling/internal/protocol/wire"
+	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/wasm/program"
 )
 
@@ -62,6 +63,7 @@ func announce(t *core.Terms, instance [16]byte, private bool) (*wire.Job, error)
 	if j.Training.Dual {
 		w.Dual = j.UnitsPerDevice()
 	}
+	w.Steps, w.ClipNorm, w.Bounds = uint32(j.Training.Steps), j.Privacy.ClipNorm, t.Bounds()
 	w.HeldOut, w.Scored = j.Training.HeldOut, uint32(j.Training.Scored)
 	if j.Privacy.None {
 		w.Privacy = wire.Privacy{SamplingRate: j.Cohort.SamplingRate, Population: uint64(j.Cohort.Population)}
@@ -74,6 +76,20 @@ func announce(t *core.Terms, instance [16]byte, private bool) (*wire.Job, error)
 	var err error
 	w.Recipe, err = program.Recipe(j)
 	return w, err
+}
+
+// Announcement is what a coordinator of the job over the base would announce to devices, but for the
+// keys that a run draws.
+func Announcement(j Job, base *model.Base) ([]byte, error) {
+	t, err := core.NewTerms(j, base)
+	if err != nil {
+		return nil, err
+	}
+	w, err := announce(t, [16]byte{}, !j.Privacy.None)
+	if err != nil {
+		return nil, err
+	}
+	return w.AppendBinary(nil)
 }
 
 func seedBytes(seed uint64) []byte { return binary.LittleEndian.AppendUint64(nil, seed) }

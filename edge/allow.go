@@ -60,6 +60,8 @@ func (p *Policy) field(key string) any {
 		return &p.Corrupt
 	case "clip_norm":
 		return &p.ClipNorm
+	case "start":
+		return &p.Start
 	case "work":
 		return &p.Work
 	case "own_noise":

@@ -274,7 +274,7 @@ func lawfulJob(t *testing.T, name string, j attack.Frame) {
 	privacy.Body, _ = j.Body[attack.JobPrivacy].(attack.Array)
 	noise, _ := privacy.Body[2].(float64)
 	switch {
-	case len(j.Body) != attack.JobGroups+1,
+	case len(j.Body) != attack.JobBounds+1,
 		j.Uint(attack.JobShardFloor) < 8, j.Uint(attack.JobShardMax) < j.Uint(attack.JobShardFloor), j.Uint(attack.JobCorrupt) < 50_000,
 		j.Uint(attack.JobBits) < 40, j.Body[attack.JobSemiHonest] != false, j.Uint(attack.JobRankMax) > 32,
 		j.Uint(attack.JobBatch) > 64 || j.Uint(attack.JobBatch) < 1, j.Uint(attack.JobRounds) > 10_000 || j.Uint(attack.JobRounds) < 1,

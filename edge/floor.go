@@ -33,6 +33,12 @@ func roundBits(v float64, units int) float64 {
 	return of * of / (2 * math.Ln2)
 }
 
+// announcedBits is the bound over all rounds that a job announces. A coordinator can call rounds
+// lost: Account.begin answers so many more.
+func announcedBits(rounds uint64, v float64, units int) float64 {
+	return (float64(rounds) + float64(spare(rounds))) * roundBits(v, units)
+}
+
 // checkNoise checks what devices add themselves against the policy.
 func (p *Policy) checkNoise(j *wire.Job) (found []error) {
 	v := j.Privacy.OwnNoise // which Contribute adds, since every plan has the job's
@@ -44,9 +50,7 @@ func (p *Policy) checkNoise(j *wire.Job) (found []error) {
 		}
 		found = append(found, &PolicyError{Key: "own_noise", What: what, Why: whyHonest, Have: number(v), Want: "at least " + number(p.OwnNoise)})
 	}
-	// A coordinator can call rounds lost: Account.begin answers so many.
-	rounds := float64(j.Rounds) + float64(spare(j.Rounds))
-	bits := rounds * roundBits(v, int(j.Providers))
+	bits := announcedBits(j.Rounds, v, int(j.Providers))
 	if p.Bits == 0 || bits <= p.Bits {
 		return found
 	}

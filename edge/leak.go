@@ -26,10 +26,16 @@ type Trial struct {
 	Examples int // distinct ones that an update averages
 	Uplink   string
 	Own      float64 // noise of the device's own, over the clip norm
+	Rounds   uint64  // that the job announces
+	Units    int     // most units of privacy that a device holds; 0: one
 
 	Work       float64 // the owner's limits of a round
 	MostMemory int     // MiB
 }
+
+// Bits bounds, in bits, what all rounds announced could tell of the device's data, with those that a
+// coordinator may call lost, whoever lies; infinite without noise of the device's own.
+func (t Trial) Bits() float64 { return announcedBits(t.Rounds, t.Own, t.Units) }
 
 // A Leak is the result of trying what one update reveals.
 type Leak struct {
@@ -96,7 +102,7 @@ func trialOf(j *job, base *model.Base, p *Policy) Trial {
 	return Trial{
 		Spec: spec,
 		Name: j.Name, Labels: j.Labels, Recipe: j.Recipe, Base: base, Layout: j.layout, Rank: rank, Sequence: int(j.Sequence),
-		Examples: p.Examples, Uplink: j.Uplink, Own: j.Privacy.OwnNoise, Work: p.Work, MostMemory: p.Memory,
+		Examples: p.Examples, Uplink: j.Uplink, Own: j.Privacy.OwnNoise, Rounds: j.Rounds, Units: int(j.Providers), Work: p.Work, MostMemory: p.Memory,
 	}
 }
 

@@ -63,7 +63,8 @@ type Policy struct {
 	// protocol. Default false.
 	SemiHonest bool `yaml:"semi_honest"`
 	// ClipNorm is the greatest L2 norm that an update may be left; each provider's, in a
-	// job that protects those. Default 10.
+	// job that protects those. Default 1000: four times the largest default of a job within the
+	// other limits. Rounding and noise are in proportion to the norm, so that it refuses absurd ones alone.
 	ClipNorm float64 `yaml:"clip_norm"`
 	// Rank is the greatest rank of the adapter. Default 32.
 	Rank int `yaml:"rank"`
@@ -85,6 +86,10 @@ type Policy struct {
 	// Uplinks are the masked schemes that updates may be sent in: the coarser, the
 	// less one update tells. Default all of at most 31 symbols: int5, nf4 and coarser.
 	Uplinks []string `yaml:"uplinks"`
+	// Start is how wide the bounds of what a round begins with may be, over the published ones
+	// (docs/JOB.md, bounds). A start beyond its job's bounds is refused before anything is
+	// trained on it. Default 1; .inf checks neither.
+	Start float64 `yaml:"start"`
 	// Rounds is the most rounds that a job may announce. Default 10000.
 	Rounds int `yaml:"rounds"`
 	// Epsilon is the most that all jobs together may cost the data, as its account
@@ -121,7 +126,7 @@ type Policy struct {
 // DefaultPolicy is what a device allows a coordinator that somebody else may run, wherever its address leads.
 func DefaultPolicy() Policy {
 	return Policy{
-		Shard: 8, Corrupt: 0.05, BreachBits: 40, ClipNorm: 10, Rank: 32, Values: 4_000_000, Steps: 100, Batch: 64, Work: 1e13, Memory: 1024,
+		Shard: 8, Corrupt: 0.05, BreachBits: 40, ClipNorm: 1000, Rank: 32, Start: 1, Values: 4_000_000, Steps: 100, Batch: 64, Work: 1e13, Memory: 1024,
 		Uplinks: coarse(), Rounds: 10_000, RoundsADay: 500,
 		OwnNoise: 0.1, Bits: 100_000, Examples: 16, Leak: 0.1, Silent: true,
 		Tensors: []string{string(model.ClassLoRA), string(model.ClassHead), string(model.ClassBiases), string(model.ClassAdapters)},
@@ -155,7 +160,7 @@ func LocalPolicy() Policy {
 // holds coordinator, devices and data alike, as simulations do.
 func TrustingPolicy() Policy {
 	return Policy{
-		Shard: 2, SemiHonest: true, ClipNorm: math.Inf(1), Rank: wire.MaxRank, Values: math.MaxInt, Steps: 1 << 20, Batch: 1 << 16, Work: math.Inf(1), Memory: 4095,
+		Shard: 2, SemiHonest: true, ClipNorm: math.Inf(1), Start: math.Inf(1), Rank: wire.MaxRank, Values: math.MaxInt, Steps: 1 << 20, Batch: 1 << 16, Work: math.Inf(1), Memory: 4095,
 		Uplinks: []string{anything}, Rounds: math.MaxInt, RoundsADay: math.MaxInt,
 		Examples: 1, Leak: 1, Tensors: []string{anything}, Bases: []string{anything},
 	}
@@ -229,6 +234,7 @@ func (p *Policy) Validate() error {
 		in("examples", p.Examples, 1, math.MaxInt),
 		in("groups", p.Groups, 0, wire.MaxGroups),
 		over("clip_norm", p.ClipNorm),
+		over("start", p.Start),
 		over("work", p.Work))
 	if !(p.Corrupt >= 0 && p.Corrupt < 1) {
 		err = errors.Join(err, fmt.Errorf("%w: policy: corrupt is %v, must lie in 0..1", ErrConfig, p.Corrupt))
@@ -325,6 +331,8 @@ func (p *Policy) checkJob(j *wire.Job) error {
 	refuse(j.Rounds > uint64(p.Rounds), "rounds", fmt.Sprintf("the job is to have %d rounds", j.Rounds), whyRounds,
 		strconv.FormatUint(j.Rounds, 10), "at most "+whole(p.Rounds))
 	found = append(found, p.checkNoise(j)...)
+	found = append(found, p.checkBounds(j)...)
+	found = append(found, p.checkPlanned(j)...)
 	if len(found) == 0 {
 		return nil
 	}

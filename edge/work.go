@@ -53,6 +53,9 @@ func (c *client) do(ctx context.Context, j *job, w work) worked {
 	if err != nil {
 		return fail(ErrBlob, err)
 	}
+	if err := c.cfg.Policy.checkStart(j, int(w.plan.Rank), start); err != nil {
+		return fail(ErrPlan, err)
+	}
 	w.start <- w.keep(j, start)
 	program, err := c.program(ctx, j, w.plan)
 	if errors.Is(err, ErrUnpromised) {

@@ -63,6 +63,7 @@ type Job struct {
 	Privacy   Privacy   `yaml:"privacy"`
 	Providers Providers `yaml:"providers"`
 	Clipping  Clipping  `yaml:"clipping"`
+	Bounds    Bounds    `yaml:"bounds" json:",omitzero"`
 	Wire      Wire      `yaml:"wire"`
 	Server    Server    `yaml:"server"`
 	Deadlines Deadlines `yaml:"deadlines"`

@@ -79,11 +79,28 @@ func (c *Core) Begin(seed uint64) error {
 		if c.adapter, err = model.StartFrom(c.t.Layout, c.from, seed); err != nil {
 			return RefuseJob("adapter.start: %w", err)
 		}
+		if err := contract.CheckStart(c.t.Layout, c.t.Method.RMax, c.adapter.Slice(c.t.Method.RMax), c.t.startBounds()); err != nil {
+			return RefuseJob("adapter.start: %w: devices would refuse it. Raise that bound, which their owners have to accept, or make adapter.alpha larger", err)
+		}
 	}
 	n := c.t.Layout.Size(c.t.Method.RMax)
 	c.average = optimizer.NewAverage(c.t.Job.Server, c.t.Job.Rounds, n)
 	c.optimizer, err = optimizer.New(c.t.Job.Server, n)
 	return err
+}
+
+// project takes the adapter back to within the bounds that devices check: whatever noise carries
+// it beyond, no round of an honest job is refused for what it begins with.
+func (c *Core) project() error {
+	most := c.t.Method.RMax
+	values := c.adapter.Slice(most)
+	if !contract.ProjectStart(c.t.Layout, most, values, c.t.startBounds()) {
+		return nil
+	}
+	if err := c.adapter.SetSlice(most, values); err != nil {
+		return fmt.Errorf("core: %w", err)
+	}
+	return nil
 }
 
 // optimizerState is the optimizer's, and the average's behind it.
@@ -104,7 +121,7 @@ func (c *Core) restore(version uint64, clip float64, adapter, state []byte) erro
 	}
 	c.version, c.clip, c.adapter = version, clip, a
 	c.movement = Movement{Moved: version > 0} // whether it did is not kept: such a job is not paused
-	return nil
+	return c.project()                        // of a build without bounds
 }
 
 // Job is the job with every default filled in.
@@ -402,6 +419,9 @@ func (c *Core) apply(rank int, mean []float32) error {
 	}
 	if err := c.adapter.SetSlice(rank, values); err != nil {
 		return fmt.Errorf("core: %w", err)
+	}
+	if err := c.project(); err != nil {
+		return err
 	}
 	if err := c.average.Add(c.version+1, c.adapter.Slice(c.t.Method.RMax)); err != nil {
 		return fmt.Errorf("core: %w", err)

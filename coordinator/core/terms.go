@@ -334,3 +334,12 @@ func RefuseJob(format string, args ...any) error {
 func contractOf(j job.Job) contract.Job {
 	return contract.Job{Uplink: j.Wire.Uplink, Providers: j.Providers.Max, Groups: j.Privacy.Groups, Masking: j.Masking()}
 }
+
+// Bounds are those of what each round begins with, as devices are told.
+func (t *Terms) Bounds() wire.Bounds {
+	b := t.Job.Bounds
+	return wire.Bounds{A: b.A, B: b.B, Head: b.Head, Bias: b.Bias, Whole: b.Whole, Modules: b.Modules}
+}
+
+// startBounds are the same with the published one for each that the job does not give.
+func (t *Terms) startBounds() wire.Bounds { return contract.Bounds(t.Bounds()) }

@@ -26,6 +26,8 @@ type Settings struct {
 
 	Uplink string  // masked scheme, of package quant
 	Own    float64 // noise that the device adds itself, over the clip norm
+	Rounds uint64  // that the job announces; 0: not known
+	Bits   float64 // bound on what they all could tell, whoever lies; infinite: none
 
 	Program    []byte       // the training step, made again
 	Trainer    edge.Trainer // which runs it
@@ -110,7 +112,7 @@ func Check(ctx context.Context, s Settings, o Options) (*Report, error) {
 		trials++
 		o.Progress(trials, o.Trials)
 	}
-	r := &Report{Examples: p.examples, Values: s.Layout.Size(s.Rank), OwnNoise: s.Own, Uplink: s.Uplink, Own: o.Data != nil, Trials: trials}
+	r := &Report{Rounds: s.Rounds, Bits: bounded(s.Bits), Examples: p.examples, Values: s.Layout.Size(s.Rank), OwnNoise: s.Own, Uplink: s.Uplink, Own: o.Data != nil, Trials: trials}
 	for i := range attacks {
 		r.Attacks = append(r.Attacks, attacks[i].result())
 		if attacks[i].slow && o.Tiny != nil {

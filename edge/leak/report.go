@@ -16,6 +16,11 @@ type Report struct {
 	Own      bool     `json:"own_data"` // they are the owner's, else made up
 	Attacks  []Attack `json:"attacks"`
 	Seconds  float64  `json:"seconds"`
+
+	// Rounds are those that the job announces; 0: not known. Bits bounds what they all could tell of
+	// the device's data, whoever lies; 0: nothing does.
+	Rounds uint64  `json:"rounds,omitempty"`
+	Bits   float64 `json:"bits,omitempty"`
 }
 
 // Attack is the result of one attack on the updates of all trials.
@@ -67,7 +72,34 @@ func (r *Report) Line() string {
 	if len(said) == 0 {
 		return "what one update of yours shows could not be tried"
 	}
-	return fmt.Sprintf("at these settings one update of yours, of %d examples, shows %s", r.Examples, strings.Join(said, " and "))
+	return fmt.Sprintf("at these settings one update of yours, of %d examples, shows %s%s", r.Examples, strings.Join(said, " and "), r.allRounds())
+}
+
+// allRounds says what was tried, and the bound over all rounds, of which single updates say nothing.
+func (r *Report) allRounds() string {
+	if r.Rounds == 0 {
+		return ""
+	}
+	tried := 0
+	for _, a := range r.Attacks {
+		if a.NotTried == "" {
+			tried++
+		}
+	}
+	bound := "nothing bounds that"
+	if r.Bits > 0 {
+		bound = fmt.Sprintf("whoever lies, that is at most %.3g bits, as many as %.3g characters", r.Bits, math.Ceil(r.Bits/8))
+	}
+	return fmt.Sprintf(". That is of one update, with a start of this program's own, by %d attacks: "+
+		"a coordinator that chooses what rounds begin with may read more over the %d rounds announced, and %s", tried, r.Rounds, bound)
+}
+
+// bounded is a bound that a report can say: 0 where there is none.
+func bounded(bits float64) float64 {
+	if math.IsInf(bits, 0) || math.IsNaN(bits) {
+		return 0
+	}
+	return bits
 }
 
 // Limits is what a report says nothing of.

@@ -18,6 +18,7 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/edge/leak"
 	"github.com/starling-fl/starling/internal/app/usage"
+	"github.com/starling-fl/starling/internal/leaf/l2"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/trainer"
@@ -88,7 +89,7 @@ type Kernel struct {
 
 // Run times the round, and tells how far it is.
 func Run(ctx context.Context, told io.Writer, f Config) (r Report, err error) {
-	load := f.fromFile
+	load := f.FromFile
 	if isCoordinator(f.Job) {
 		load = f.fromCoordinator
 	}
@@ -166,6 +167,23 @@ func (b *Round) work() (*work, error) {
 		Layout: b.Layout, Rank: b.Rank, Start: model.NewAdapter(b.Layout, 1).Slice(b.Rank), Columns: columns,
 		Spec: b.harmless(), Sequence: b.Sequence, Program: b.program, Work: b.Work, MostMemory: b.MostMemory,
 	}}, nil
+}
+
+// Moves trains two steps of the round's own rate on made-up examples, the second of which sees what
+// the first made of the adapter. It returns the norm of the update, or an error that wraps
+// edge.ErrDiverged if values are not finite then.
+func (b *Round) Moves(ctx context.Context) (norm float64, err error) {
+	w, err := b.work()
+	if err != nil {
+		return 0, err
+	}
+	p := edge.NewProgramTrainer(1)
+	defer func() { err = errors.Join(err, p.Close()) }()
+	t := w.task
+	t.Spec, t.Steps = b.Spec, 2
+	t.Batches = w.batches(t.Steps, nil)
+	delta, err := p.Train(ctx, t)
+	return l2.Norm(delta), err
 }
 
 // time trains with a kernel until the time is up, and at least three steps.

@@ -55,7 +55,7 @@ func (b *Round) Try(ctx context.Context, told io.Writer, o leak.Options, cores i
 func (b Round) settings(t edge.Trainer) leak.Settings {
 	return leak.Settings{
 		Base: b.Base, Layout: b.Layout, Rank: b.Rank, Sequence: b.Sequence,
-		Spec: b.Spec, Examples: b.Examples, Uplink: b.Uplink, Own: b.Own,
+		Spec: b.Spec, Examples: b.Examples, Uplink: b.Uplink, Own: b.Own, Rounds: b.Rounds, Bits: b.Bits(),
 		Program: b.program, Trainer: t, Work: b.Work, MostMemory: b.MostMemory,
 	}
 }

@@ -22,8 +22,8 @@ type Round struct {
 	program []byte
 }
 
-// fromFile is the round of a job file, or of the defaults over two labels.
-func (f *Config) fromFile(_ context.Context, told io.Writer) (*Round, error) {
+// FromFile is the round of a job file, or of the defaults over two labels.
+func (f *Config) FromFile(_ context.Context, told io.Writer) (*Round, error) {
 	j := job.Default()
 	j.Labels = []string{"a", "b"}
 	if f.Job != "" {
@@ -61,7 +61,7 @@ func (f *Config) fromFile(_ context.Context, told io.Writer) (*Round, error) {
 	}
 	t := edge.Trial{
 		Name: j.Name, Labels: j.Labels, Recipe: recipe, Base: base, Layout: layout, Rank: f.Rank, Sequence: j.Adapter.Sequence,
-		Spec: j.Training, Examples: f.Examples, Uplink: j.Wire.Uplink, Own: j.Own(j.Privacy.NoiseMultiplier).Multiplier,
+		Spec: j.Training, Examples: f.Examples, Uplink: j.Wire.Uplink, Own: j.Own(j.Privacy.NoiseMultiplier).Multiplier, Rounds: uint64(j.Rounds), Units: j.Providers.Max,
 	}
 	if j.OwnNoise() && j.Privacy.NoiseMultiplier == 0 && f.LeakTime > 0 {
 		fmt.Fprintf(told, "note: devices add noise of %v clip norms at least; more, which follows from epsilon, is not counted here\n", t.Own)

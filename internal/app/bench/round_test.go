@@ -21,7 +21,7 @@ func TestTinyRound(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := Config{Job: file}
-		b, err := f.fromFile(t.Context(), io.Discard)
+		b, err := f.FromFile(t.Context(), io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,9 @@ import (
 	"github.com/starling-fl/starling/internal/app/evaluation"
 	"github.com/starling-fl/starling/internal/app/outcome"
 	"github.com/starling-fl/starling/internal/app/progress"
+	"github.com/starling-fl/starling/internal/app/rehearsal"
 	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/model"
 )
 
 // runOne serves one job until it is done, and reports what it released.
@@ -65,6 +67,7 @@ func (c *Config) runOne(ctx context.Context, begun *bool) (evaluation.Printer, e
 	}); err != nil {
 		return nil, err
 	}
+	c.rehearse(of.Announced(), b)
 	s, err := server.New(of, served)
 	if err != nil {
 		return nil, errors.Join(err, of.Close())
@@ -89,6 +92,17 @@ func (c *Config) runOne(ctx context.Context, begun *bool) (evaluation.Printer, e
 		return nil, errors.Join(runErr, err)
 	}
 	return report, runErr
+}
+
+// rehearse tells the operator what devices whose owners have set nothing would ask them about.
+func (c *Config) rehearse(announced []byte, b *model.Base) {
+	r, err := rehearsal.Announced(announced, b)
+	if err == nil {
+		err = r.Print(c.Stderr)
+	}
+	if err != nil {
+		fmt.Fprintln(c.Stderr, "note: what devices would make of the job is not known:", err)
+	}
 }
 
 // loadSample reads the file for visitors as it is, once it is known that they could

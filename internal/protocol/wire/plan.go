@@ -88,6 +88,25 @@ type Job struct {
 	// Groups is how many groups each unit's examples are divided into on its device: each is trained
 	// by itself, clipped to Plan.ClipNorm/Groups and quantized, and their sum is sent. 0 and 1: none.
 	Groups uint32
+
+	// Steps are the local steps of a round, at most, and ClipNorm is the clip norm of the first: an
+	// owner is asked before the job is joined, and not in its rounds.
+	Steps    uint32
+	ClipNorm float64
+	// Bounds are those of what each round begins with.
+	Bounds Bounds
+}
+
+// Bounds say how far the tensors that a round begins with may be from a fresh adapter's, as L2
+// norms; 0 is the published bound (contract.StartBounds).
+type Bounds struct {
+	_       struct{} `cbor:",toarray"`
+	A       float64  // each row of a LoRA factor A
+	B       float64  // a LoRA factor B, times the scale at rank_max where that is above 1
+	Head    float64  // each row of a map of the head
+	Bias    float64  // each value of a vector of the head
+	Whole   float64  // a tensor of the base that is trained whole: its difference
+	Modules float64  // each row of a bottleneck's map, or one of its vectors
 }
 
 // Published says where everybody can have the base of a job. It is the coordinator's word:

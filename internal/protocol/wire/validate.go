@@ -148,6 +148,9 @@ func (j *Job) validate() error {
 		bounded("job.", j.Announced.Bounds()),
 		within("job.rounds", j.Rounds, 1, 1<<40),
 		within("job.recipe", len(j.Recipe), 0, MaxRecipe),
+		within("job.steps", j.Steps, 0, 1<<20),
+		nonNegative("job.clip_norm", j.ClipNorm),
+		j.Bounds.validate(),
 		within("job.scored", j.Scored, 0, MaxScored),
 		within("job.uplink", len(j.Uplink), 1, MaxName),
 		within("job.shard_max", j.ShardMax, 2, MaxShard),
@@ -225,6 +228,16 @@ func (p Privacy) validateOwn() error {
 		return fmt.Errorf("wire: job.privacy.noise_multiplier is %v, but %d devices of own_noise %v add %v together", p.NoiseMultiplier, p.Honest, p.OwnNoise, have)
 	}
 	return nil
+}
+
+func (b Bounds) validate() error {
+	return errors.Join(
+		nonNegative("job.bounds.a", b.A),
+		nonNegative("job.bounds.b", b.B),
+		nonNegative("job.bounds.head", b.Head),
+		nonNegative("job.bounds.bias", b.Bias),
+		nonNegative("job.bounds.whole", b.Whole),
+		nonNegative("job.bounds.modules", b.Modules))
 }
 
 func (p *Published) validate() error {

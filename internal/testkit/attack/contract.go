@@ -21,7 +21,8 @@ const (
 	JobProviders, JobProviderRate, JobLog           = 23, 24, 36
 	JobPublished, JobDealt                          = 37, 38
 	JobHeldOut, JobScored, JobObjectives, JobDual   = 39, 40, 41, 42
-	JobGroups                                       = 43 // the last
+	JobGroups                                       = 43
+	JobSteps, JobClip, JobBounds                    = 44, 45, 46 // the last
 
 	PlanTask, PlanRound, PlanRank, PlanValues, PlanClip = 0, 1, 3, 4, 8
 	PlanVersion, PlanSeed, PlanSlice, PlanRotation      = 2, 5, 6, 7

@@ -239,7 +239,7 @@ func TestHostileRoundsOfACoordinator(t *testing.T) {
 		{"another length", plan, assigned(func(p attack.Array) { p[attack.PlanValues] = 7 })},
 		{"a round beyond the last", plan, assigned(func(p attack.Array) { p[attack.PlanVersion] = 1000 })},
 		{"more steps than the owner allows", policy, assigned(func(p attack.Array) { p[attack.PlanSteps] = 101 })},
-		{"a wider norm than the owner allows", policy, assigned(func(p attack.Array) { p[attack.PlanClip] = 10.5 })},
+		{"a wider norm than the owner allows", policy, assigned(func(p attack.Array) { p[attack.PlanClip] = 1000.5 })},
 		{"a clipping count beyond the scheme's symbols", plan, assigned(func(p attack.Array) { p[attack.PlanCounts], p[attack.PlanCount] = 4, 13 })},
 		{"a round's number again", plan, func() { l.round -= 4; l.must(s.Assign(ctx, l.plan(nil))) }},
 		{"two plans for one round", plan, func() {

@@ -32,6 +32,7 @@ func (p *policyFlags) add(fl *pflag.FlagSet) {
 	fl.IntVar(&g.BreachBits, "breach-bits", 0, says("least bits against a broken shard (default %d; %d with --trust-local)", d.BreachBits, here.BreachBits))
 	fl.BoolVar(&g.SemiHonest, "semi-honest", false, "accept jobs that presume a coordinator which follows the protocol")
 	fl.Float64Var(&g.ClipNorm, "clip-norm", 0, says("greatest norm that an update may be left (default %v)", d.ClipNorm))
+	fl.Float64Var(&g.Start, "start", 0, says("how wide the bounds of what rounds begin with may be, over the published ones; inf checks neither (default %v)", d.Start))
 	fl.IntVar(&g.Rank, "rank", 0, says("greatest rank of the adapter (default %d)", d.Rank))
 	fl.IntVar(&g.Values, "values", 0, says("most values of an update (default %d)", d.Values))
 	fl.IntVar(&g.Steps, "steps", 0, says("most local steps of a round (default %d)", d.Steps))
@@ -69,6 +70,7 @@ func (p *policyFlags) set(policy *edge.Policy) error {
 		"breach-bits":  func() { policy.BreachBits = p.given.BreachBits },
 		"semi-honest":  func() { policy.SemiHonest = p.given.SemiHonest },
 		"clip-norm":    func() { policy.ClipNorm = p.given.ClipNorm },
+		"start":        func() { policy.Start = p.given.Start },
 		"rank":         func() { policy.Rank = p.given.Rank },
 		"values":       func() { policy.Values = p.given.Values },
 		"steps":        func() { policy.Steps = p.given.Steps },

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/app/admin"
 	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/rehearsal"
 	"github.com/starling-fl/starling/internal/app/usage"
 	"github.com/starling-fl/starling/job"
 )
@@ -21,9 +23,9 @@ func newJobCmd(a *command.App) *cobra.Command {
 	cmd.AddCommand(&cobra.Command{
 		Use:   "check FILE",
 		Short: "Say whether a job file can be run, and with what defaults",
-		Long: `Read a job file as serve does and name the first key that cannot be. What needs the
-base model, such as the budget's noise, is checked when the job is served or
-explained (starling privacy explain --job FILE).`,
+		Long: `Read a job file as serve does and name the first key that cannot be. If its base is
+here, the job is rehearsed: what devices would ask their owners about whose owners have set
+nothing, elsewhere and with --trust-local, and whether two steps on made-up examples diverge.`,
 		Example: "  starling job check examples/job.yaml",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -31,7 +33,7 @@ explained (starling privacy explain --job FILE).`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			j, err := job.Load(args[0])
 			if err != nil {
 				return err
@@ -43,11 +45,26 @@ explained (starling privacy explain --job FILE).`,
 				Population int    `json:"population"`
 				Cohort     int    `json:"expected_cohort"`
 				Connected  int    `json:"least_connected"`
-			}{j.Name, len(j.Labels), j.Rounds, j.Cohort.Population, int(j.ExpectedCohort()), j.MinConnected()}
-			return a.Emit(report, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s: %d labels, %d rounds, %d of %d devices expected a round, %d must be connected\n",
-					report.Name, report.Labels, report.Rounds, report.Cohort, report.Population, report.Connected)
+
+				Rehearsal    *rehearsal.Report `json:"rehearsal,omitempty"`
+				NotRehearsed string            `json:"not_rehearsed,omitempty"`
+			}{j.Name, len(j.Labels), j.Rounds, j.Cohort.Population, int(j.ExpectedCohort()), j.MinConnected(), nil, ""}
+			report.Rehearsal, err = rehearsal.File(cmd.Context(), args[0], j)
+			if errors.Is(err, rehearsal.ErrNoBase) { // it is the machine's that serves
+				report.NotRehearsed = err.Error()
+			} else if err != nil {
 				return err
+			}
+			return a.Emit(report, func(w io.Writer) error {
+				if _, err := fmt.Fprintf(w, "%s: %d labels, %d rounds, %d of %d devices expected a round, %d must be connected\n",
+					report.Name, report.Labels, report.Rounds, report.Cohort, report.Population, report.Connected); err != nil {
+					return err
+				}
+				if report.Rehearsal == nil {
+					_, err := fmt.Fprintln(w, "not rehearsed:", report.NotRehearsed)
+					return err
+				}
+				return report.Rehearsal.Print(w)
 			})
 		},
 	}, &cobra.Command{

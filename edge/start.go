@@ -1,0 +1,77 @@
+package edge
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/starling-fl/starling/internal/protocol/contract"
+	"github.com/starling-fl/starling/internal/protocol/wire"
+)
+
+// errBounds is a start that breaks the coordinator's own word.
+var errBounds = errors.New("what the round begins with is beyond the bounds that the job announced")
+
+// whyStart is the reason of a limit on what a round begins with.
+const whyStart = "What a round begins with decides what of your data its update holds: one made for that, with values far beyond any training's, has the update hold one text alone"
+
+// checkBounds checks the announced bounds of what rounds begin with against the policy.
+func (p *Policy) checkBounds(j *wire.Job) []error {
+	have, usual := contract.Bounds(j.Bounds), contract.StartBounds()
+	most, widest := 0.0, ""
+	for _, b := range []struct {
+		key         string
+		have, usual float64
+	}{{"a", have.A, usual.A}, {"b", have.B, usual.B}, {"head", have.Head, usual.Head}, {"bias", have.Bias, usual.Bias},
+		{"whole", have.Whole, usual.Whole}, {"modules", have.Modules, usual.Modules}} {
+		if times := b.have / b.usual; times > most {
+			most, widest = times, fmt.Sprintf("bounds.%s is %.6g, %.4g times the published %.6g", b.key, b.have, times, b.usual)
+		}
+	}
+	if most <= p.Start {
+		return nil
+	}
+	return []error{&PolicyError{Key: "start", What: "the job's rounds may begin with more than any training comes to: " + widest, Why: whyStart,
+		Have: strconv.FormatFloat(most, 'g', -1, 64), Want: fmt.Sprintf("at most %.6g times the published bounds", p.Start)}}
+}
+
+// checkPlanned checks what the job announces of its rounds' plans against the policy: a job whose
+// rounds would all be refused is not joined. What it does not announce the plan's check sees.
+func (p *Policy) checkPlanned(j *wire.Job) []error {
+	if j.Steps == 0 || j.ClipNorm == 0 {
+		return nil
+	}
+	var found []error
+	of := *p
+	of.Groups = 0 // the round's own
+	for {
+		err := of.checkPlan(j, &wire.Plan{Steps: j.Steps, ClipNorm: j.ClipNorm})
+		beyond := new(PolicyError)
+		if !errors.As(err, &beyond) {
+			return found
+		}
+		found = append(found, beyond)
+		switch beyond.Key { // and what comes behind it
+		case "steps":
+			of.Steps = math.MaxInt
+		case "clip_norm":
+			of.ClipNorm = math.Inf(1)
+		default:
+			return found
+		}
+	}
+}
+
+// checkStart refuses what a round begins with where it is beyond the job's own bounds, which is for
+// nobody to accept: the coordinator broke its word. It follows from the start alone, so that a
+// refusal tells nothing of data.
+func (p *Policy) checkStart(j *job, rank int, start []float32) error {
+	if math.IsInf(p.Start, 1) {
+		return nil
+	}
+	if err := contract.CheckStart(j.layout, rank, start, contract.Bounds(j.Bounds)); err != nil {
+		return fmt.Errorf("%w: %w", errBounds, err)
+	}
+	return nil
+}

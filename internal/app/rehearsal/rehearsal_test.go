@@ -1,0 +1,168 @@
+package rehearsal
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/app/bench"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
+	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/base"
+)
+
+// stock is a job with the job file's defaults but for what is about the privacy budget, which
+// takes time to find.
+func stock(change func(*job.Job)) job.Job {
+	j := job.Default()
+	j.Name, j.Labels = "stock", []string{"a", "b", "c"}
+	j.Privacy.NoiseMultiplier, j.Privacy.Epsilon = 1, 1e6
+	change(&j)
+	return j
+}
+
+func keys(found []edge.PolicyError) (list []string) {
+	for _, f := range found {
+		list = append(list, f.Key)
+	}
+	return list
+}
+
+// The job file's defaults and the default policies fit each other: whatever steps, batch, rank and
+// method a job has that are themselves within a policy, no default that follows from them is beyond
+// it. Who adds the noise, and what is trained, is asked about.
+func TestDefaultsFitEachOther(t *testing.T) {
+	b, err := base.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := edge.DefaultPolicy()
+	n := 0
+	for _, method := range model.MethodNames() {
+		for _, optimizer := range []string{"adamw", "sgd", "momentum"} {
+			for _, steps := range []int{2, 4, 30, policy.Steps} {
+				for _, rank := range []int{8, policy.Rank} {
+					if method != "lora" && rank != 8 || optimizer != "adamw" && steps != policy.Steps {
+						continue
+					}
+					j := stock(func(j *job.Job) {
+						j.Adapter.Method, j.Adapter.RankMax = method, rank
+						j.Training.Optimizer, j.Training.Steps = optimizer, steps
+						if method == "lora" {
+							j.Adapter.Targets = []string{model.AllLinear}
+						}
+						if steps == policy.Steps {
+							j.Training.Batch = policy.Batch
+						}
+					})
+					announced, err := coordinator.Announcement(j, b)
+					if err != nil {
+						t.Fatal(method, optimizer, steps, rank, err)
+					}
+					r, err := Announced(announced, b)
+					if err != nil {
+						t.Fatal(err)
+					}
+					n++
+					if len(r.Trusted) > 0 {
+						t.Errorf("%s, %s, %d steps, rank %d: with --trust-local it is refused: %v", method, optimizer, steps, rank, r.Trusted)
+					}
+					for _, key := range keys(r.Elsewhere) {
+						if !slices.Contains([]string{"own_noise", "bits", "tensors"}, key) {
+							t.Errorf("%s, %s, %d steps, rank %d: elsewhere it is refused: %v", method, optimizer, steps, rank, r.Elsewhere)
+						}
+					}
+				}
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("%d jobs were tried", n)
+	}
+}
+
+// Of larger bases the clip norm that follows is within the policy, too, with the room that an
+// adaptive one may take: AdamW's longest update is four times the default.
+func TestDefaultClipNormsFit(t *testing.T) {
+	b, err := base.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := edge.DefaultPolicy()
+	for _, size := range []struct{ hidden, layers int }{{64, 2}, {128, 2}, {384, 6}, {768, 12}, {1024, 24}} {
+		c := b.Config
+		c.HiddenSize, c.IntermediateSize, c.NumHiddenLayers, c.NumAttentionHeads = size.hidden, 4*size.hidden, size.layers, size.hidden/32
+		for _, method := range model.MethodNames() {
+			for _, rank := range []int{1, 8, policy.Rank} {
+				j := stock(func(j *job.Job) {
+					j.Adapter.Method, j.Adapter.RankMax, j.Training.Steps = method, rank, policy.Steps
+					if method == "lora" {
+						j.Adapter.Targets = []string{model.AllLinear}
+					}
+				}).ForBase(c)
+				if 4*j.Privacy.ClipNorm > policy.ClipNorm {
+					t.Errorf("width %d, %d layers, %s, rank %d: clip norm %v, limit %v", size.hidden, size.layers, method, rank, j.Privacy.ClipNorm, policy.ClipNorm)
+				}
+			}
+		}
+	}
+}
+
+// What no stock device would train is said before there are devices, by the limit's name.
+func TestRehearsalNamesLimits(t *testing.T) {
+	b, err := base.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, change := range map[string]func(*job.Job){
+		"batch":     func(j *job.Job) { j.Training.Batch = 65 },
+		"rank":      func(j *job.Job) { j.Adapter.RankMax = 33 },
+		"steps":     func(j *job.Job) { j.Training.Steps = 200 },
+		"clip_norm": func(j *job.Job) { j.Privacy.ClipNorm = 1001 },
+		"start":     func(j *job.Job) { j.Bounds.B = 41 },
+		"uplinks":   func(j *job.Job) { j.Wire.Uplink = "fixed16" },
+	} {
+		announced, err := coordinator.Announcement(stock(change), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Announced(announced, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := keys(r.Trusted); !slices.Equal(got, []string{key}) {
+			t.Errorf("%s: refused for %q", key, got)
+		}
+		var said strings.Builder
+		if err := r.Print(&said); err != nil || !strings.Contains(said.String(), key+" (") {
+			t.Errorf("%s: %s, %v", key, &said, err)
+		}
+	}
+	announced, err := coordinator.Announcement(stock(func(j *job.Job) { j.Training.Steps, j.Training.Batch = 1, 15 }), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Announced(announced, b); err != nil || !slices.Contains(keys(r.Elsewhere), "examples") {
+		t.Errorf("an update of 15 examples: %+v, %v", r, err)
+	}
+}
+
+// Made-up training at an absurd rate is noticed, at the default's it is not.
+func TestRehearsalTrains(t *testing.T) {
+	for rate, bad := range map[string]bool{"0": false, "1e20": true} {
+		file := filepath.Join(t.TempDir(), "job.yaml")
+		if err := os.WriteFile(file, fmt.Appendf(nil, "name: x\nlabels: [a, b]\ntraining: {optimizer: sgd, learning_rate: %s}\n", rate), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var r Report
+		if err := r.Train(watchdog.Context(t), bench.Config{Job: file}, 4); err != nil || (r.Diverges != "") != bad {
+			t.Errorf("rate %s: %q, %v", rate, r.Diverges, err)
+		}
+	}
+}
