@@ -40,14 +40,14 @@ func TestPolicyOrder(t *testing.T) {
 		uplink  string
 		told    bool
 	}{
-		"defaults":         {there, nil, 8, 0.05, 10, "tern", false},
-		"a forwarded port": {here, nil, 8, 0.05, 10, "tern", true},
-		"trusted":          {here, []string{"--trust-local"}, 3, 0, 10, "tern", true},
+		"defaults":         {there, nil, 8, 0.05, 1000, "tern", false},
+		"a forwarded port": {here, nil, 8, 0.05, 1000, "tern", true},
+		"trusted":          {here, []string{"--trust-local"}, 3, 0, 1000, "tern", true},
 		"file":             {there, []string{"--policy", file}, 12, 0.05, 3, "tern", false},
 		"file, trusted":    {here, []string{"--trust-local", "--policy", file}, 12, 0.05, 3, "tern", false},
 		"flags over file":  {here, []string{"--policy", file, "--shard=4", "--uplinks=fixed16"}, 4, 0.05, 3, "fixed16", false},
-		"flag, trusted":    {here, []string{"--trust-local", "--corrupt=0.1"}, 3, 0.1, 10, "tern", true},
-		"zero is a value":  {there, []string{"--corrupt=0"}, 8, 0, 10, "tern", false},
+		"flag, trusted":    {here, []string{"--trust-local", "--corrupt=0.1"}, 3, 0.1, 1000, "tern", true},
+		"zero is a value":  {there, []string{"--corrupt=0"}, 8, 0, 1000, "tern", false},
 	} {
 		p, note, err := resolvePolicy(c.where, c.args...)
 		if err != nil || p.Shard != c.shard || p.Corrupt != c.corrupt || p.ClipNorm != c.clip || p.Uplinks[0] != c.uplink || (note != "") != c.told {
