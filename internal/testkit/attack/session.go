@@ -37,7 +37,7 @@ const (
 )
 
 // version is the protocol's.
-const version = 18
+const version = 19
 
 // mostFrame bounds what is read.
 const mostFrame = 1<<20 + 256

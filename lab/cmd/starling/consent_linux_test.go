@@ -59,7 +59,7 @@ func sits(t *testing.T, args ...string) (c *ours, owner *os.File) {
 func TestConsentAtATerminal(t *testing.T) {
 	const question, again = "type yes: ", "forgets it"
 	truth := learn(t)
-	l := truth.lies(t, func(job attack.Array) { job[attack.JobRounds] = 5 })
+	l := truth.lies(t, func(job attack.Array) { job[attack.JobRounds], job[attack.JobSteps] = 5, 8 })
 	ctx := watchdog.Context(t)
 	folder := t.TempDir()
 	args := func(token string) []string {

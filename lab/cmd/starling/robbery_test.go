@@ -354,7 +354,6 @@ func robberyTexts(rnd *rand.Rand) (texts []string, lines string, corpus []string
 // (seven characters in a thousand do in the mean).
 func TestHostileRobbery(t *testing.T) {
 	t.Parallel()
-	const policy = 310
 	rnd := rand.New(rand.NewPCG(1, 2))
 	texts, lines, corpus := robberyTexts(rnd)
 	r := robs(t, corpus, 0)
@@ -366,17 +365,6 @@ func TestHostileRobbery(t *testing.T) {
 	for i := range len(accepted) {
 		flag, _, _ := strings.Cut(accepted[i], "=")
 		device := robbed(slices.Delete(slices.Clone(accepted), i, i+1)...)
-		if flag == "--examples" { // which a round's plan shows
-			s := r.session(ctx, device)
-			r.must(s.Assign(ctx, r.plan(nil)))
-			if f, err := s.Wait(ctx, attack.Refuse); err != nil || f.Uint(1) != policy {
-				t.Errorf("a round of one example: %v, %v", f, err)
-			}
-			device.says(regexp.QuoteMeta(flag + "="))
-			device.stop()
-			device.exit()
-			continue
-		}
 		t.Cleanup(watchdog.Recv(t, "a session", r.Sessions, device.String).End)
 		if code := device.exit(); code != 1 || !strings.Contains(device.String(), flag+"=") {
 			t.Errorf("without %s it ends with %d: %s", flag, code, device)
