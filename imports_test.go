@@ -80,7 +80,7 @@ internal/app/command/device: internal/app/accounts internal/leaf/named data/data
 internal/app/command/operator: internal/leaf/named dp/audit dp/audit/membership coordinator/natsaccess coordinator/relay coordinator/server coordinator/store data/dataset
     dp dp/accounting model/hub internal/leaf/strict internal/app/command internal/app/dossier internal/leaf/durable internal/app/engine internal/app/engine/plugins
     internal/app/rehearsal internal/app/evaluation internal/app/exposure internal/app/fleetdata internal/app/inspection internal/app/spent internal/leaf/terminal internal/protocol/wire job model model/known
-    secagg secagg/strength internal/app/guarantee internal/app/admin internal/app/demo internal/app/sim internal/app/bases internal/app/bases/start internal/app/usage internal/app/service
+    secagg secagg/strength coordinator/core internal/app/guarantee internal/app/admin internal/app/demo internal/app/sim internal/app/bases internal/app/bases/start internal/app/usage internal/app/service
     coordinator/jobs
 internal/protocol/contentcoding:
 internal/protocol/contract: dp model/evaluate/metric internal/protocol/wire model quant secagg

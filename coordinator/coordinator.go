@@ -106,12 +106,13 @@ type engine struct {
 	spending
 	report
 
-	fleet    *fleet.Fleet
-	mustered time.Time // when the store was asked last who may be drawn
-	dropouts dropouts
-	paused   bool   // for moving by noise alone, once
-	pausedBy string // an operator, and why; "" while rounds are drawn
-	trace    fleet.Trace
+	fleet     *fleet.Fleet
+	mustered  time.Time // when the store was asked last who may be drawn
+	dropouts  dropouts
+	paused    bool   // for moving by noise alone, once
+	pausedBy  string // an operator, and why; "" while rounds are drawn
+	beginning beginning
+	trace     fleet.Trace
 
 	running *running      // nil between rounds
 	held    contract.Held // by devices, of the last rounds' slices

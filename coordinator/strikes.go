@@ -96,6 +96,9 @@ func (c *Coordinator) musterFleet() error {
 		}
 	}
 	c.fleet.Muster(out)
+	if err := c.lookAtStart(); err != nil {
+		return err
+	}
 	pause, err := c.store.Paused()
 	if err != nil {
 		return err
@@ -127,8 +130,8 @@ func (c *Coordinator) needed() (enough bool, reason string) {
 	if c.dropouts.Beyond != "" {
 		return false, "paused: " + c.dropouts.Beyond
 	}
-	if c.fleet.Enrolled() < population {
-		return false, fmt.Sprintf("a round needs %d of %d enrolled devices ready", quorum, population)
+	if n := c.fleet.Enrolled(); !c.begins(n) {
+		return false, c.awaits(n)
 	}
 	ready := c.fleet.Ready()
 	if c.t.Job.Sampled() || c.t.Job.Fixed() {

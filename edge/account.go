@@ -201,7 +201,7 @@ func (a *Account) begin(j *job, round uint64, most int, now time.Time) error {
 	}
 	if today >= most {
 		wait := time.Unix((oldest+24)*hour, 0).Sub(now)
-		return &paceError{wait: min(wait, longestPause), why: fmt.Sprintf("this data has begun %d rounds within 24 hours, its owner's limit (--rounds-a-day)", today)}
+		return &paceError{wait: min(wait, longestPause), limited: true, why: fmt.Sprintf("this data has begun %d rounds within 24 hours, its owner's limit (--rounds-a-day)", today)}
 	}
 	a.state.Begun[at]++
 	of.Answered, of.Last = round, now.Unix()

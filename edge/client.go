@@ -100,13 +100,13 @@ func (c *client) run(ctx context.Context) error {
 		case fatal(err), !joinedOnce && errors.Is(err, ErrUnreachable), refusals > mostRefusals:
 			return err
 		}
-		floor := time.Duration(0)
+		floor, limited := time.Duration(0), false
 		if pace := new(paceError); errors.As(err, &pace) {
-			floor = pace.wait
+			floor, limited = pace.wait, pace.limited
 		}
 		pause := wait.next(floor)
 		c.cfg.Log.Info("not connected", "err", err, "again_in", pause)
-		c.events.send(Event{State: Backoff, Text: Explain(err), Total: pause.Milliseconds()})
+		c.events.send(Event{State: Backoff, Text: Explain(err), Total: pause.Milliseconds(), Limited: limited})
 		if err := sleep(ctx, pause); err != nil {
 			return err
 		}
@@ -120,11 +120,12 @@ const mostRefusals = 24
 // longestPause bounds what a coordinator can make a device wait.
 const longestPause = 6 * time.Hour
 
-// paceError ends a session after which the coordinator said when to come back.
+// paceError ends a session after which the coordinator said when to come back, or the owner's limit does.
 type paceError struct {
-	wait  time.Duration
-	why   string
-	cause error // may be nil
+	wait    time.Duration
+	why     string
+	cause   error // may be nil
+	limited bool  // by the owner
 }
 
 func (e *paceError) Error() string { return e.why }
@@ -326,7 +327,7 @@ func refusedBy(m *wire.Error) error {
 	case m.RetryMillis == 0:
 		return &RefusedError{Code: m.Code, Text: m.Text}
 	case m.Code == wire.CodeDuplicate:
-		return &paceError{min(time.Duration(m.RetryMillis)*time.Millisecond, longestPause), ErrDuplicate.Error(), ErrDuplicate}
+		return &paceError{wait: min(time.Duration(m.RetryMillis)*time.Millisecond, longestPause), why: ErrDuplicate.Error(), cause: ErrDuplicate}
 	}
 	return pace(m.RetryMillis, m.Text)
 }

@@ -47,6 +47,8 @@ type Event struct {
 	Peers *Peers `json:"peers,omitempty"`
 	// Limits are the owner's limits that a refused round exceeds.
 	Limits []PolicyError `json:"limits,omitempty"`
+	// Limited says of a backoff that a limit of the owner's own is the cause, and no broken connection.
+	Limited bool `json:"limited,omitempty"`
 }
 
 // events passes events on, one at a time.

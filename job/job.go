@@ -126,8 +126,8 @@ type Training = training.Spec
 
 // Cohort describes who takes part.
 type Cohort struct {
-	// Population is the number of identities that must be enrolled before the
-	// first round; with SamplingRate it fixes the denominator
+	// Population is the number of identities that the job is for, all of which must be enrolled
+	// before the first round unless Start says otherwise; with SamplingRate it fixes the denominator
 	// ExpectedCohort = SamplingRate*Population for the whole job. Default 24.
 	Population int `yaml:"population"`
 	// SamplingRate is the probability of each identity's coin, over-selection
@@ -151,6 +151,14 @@ type Cohort struct {
 	// 0 is the least that costs no noise, or little, where it costs some even so, four
 	// fifths of the population.
 	Quorum int `yaml:"quorum" json:",omitempty"`
+	// Start is how many devices must have enrolled before the first round: a number, or as a
+	// share of the population in (0, 1]. Devices that enrol later take part from the next
+	// round on. What is promised is promised for the population in either case. 0 is all of it.
+	Start float64 `yaml:"start" json:",omitempty"`
+	// StartWithin is how long after the job is first served rounds begin with fewer: with all that
+	// have enrolled, if a round is possible with them. Default 0: never. An operator may
+	// have them begin at any time (starling job begin).
+	StartWithin time.Duration `yaml:"start_within" json:",omitempty"`
 	// MaxEnrolled bounds the enrolled identities. Default 100000.
 	MaxEnrolled int `yaml:"max_enrolled"`
 	// MaxConnected bounds the open connections: beyond it a device is told to

@@ -78,8 +78,10 @@ func (j Job) check() error {
 	if err := j.Validate(); err != nil {
 		return err
 	}
-	_, err := j.Quorum()
-	return err
+	if _, err := j.Quorum(); err != nil {
+		return err
+	}
+	return j.validateStart()
 }
 
 // edit changes the keys of a job that say who takes part.
@@ -109,7 +111,7 @@ func (j Job) edits() []edit {
 	}
 	follows := func(k *Job) { k.Shard.SemiHonest = true }
 	trusted := func(k *Job) { k.Shard.Corrupt, k.Shard.BreachBits = 0, 0 }
-	plain := []edit{cohortFloor, shards, cut, both(cohortFloor, shards), both(cohortFloor, shards, cut),
+	plain := []edit{begin, cohortFloor, shards, cut, both(cohortFloor, shards), both(cohortFloor, shards, cut),
 		raised, both(shards, raised), both(shards, cut, raised)}
 	if !j.Sampled() { // where no coin is flipped these say nothing of the fleet
 		plain = slices.Insert(plain, 0, coins)
@@ -134,6 +136,13 @@ func (j Job) edits() []edit {
 	return slices.Concat(plain, some, all, most, trust, last)
 }
 
+// begin raises cohort.start to what a round needs.
+func begin(k *Job) {
+	if n, err := k.Derived().LeastStart(); err == nil && k.StartsWith() < n {
+		k.Cohort.Start = float64(min(n, k.Cohort.Population))
+	}
+}
+
 // largeFleet is how many devices are too many to ask all of them in every round.
 const largeFleet = 500
 
@@ -153,6 +162,11 @@ func (j Job) advise(err error) error {
 		k := j
 		e(&k)
 		return k.Derived().check() == nil
+	}
+	if j.Cohort.Start != 0 { // what a round needs follows from all else
+		for i, e := range edits {
+			edits[i] = both(e, begin)
+		}
 	}
 	if n := len(edits); !passes(edits[n-1]) && !passes(edits[n-2]) {
 		return err
@@ -179,6 +193,7 @@ func changes(from, to Job) Remedy {
 		{"cohort.size", func(j Job) any { return j.Cohort.Size }},
 		{"cohort.sampling_rate", func(j Job) any { return j.Cohort.SamplingRate }},
 		{"cohort.floor", func(j Job) any { return j.Cohort.Floor }},
+		{"cohort.start", func(j Job) any { return j.Cohort.Start }},
 		{"cohort.dropout", func(j Job) any { return j.Cohort.Dropout }},
 		{"cohort.quorum", func(j Job) any { return j.Cohort.Quorum }},
 		{"shard.size", func(j Job) any { return j.Shard.Size }},

@@ -85,3 +85,23 @@ func TestNoRemedyForOtherErrors(t *testing.T) {
 		}
 	}
 }
+
+// When rounds begin is a number or a share, and no fewer devices than a round needs.
+func TestStart(t *testing.T) {
+	for text, want := range map[string]int{"": 40, "start: 30": 30, "start: 0.5": 20, "start: 1": 40, "start: 0.51": 21, "start: 40, start_within: 24h": 40} {
+		j, err := Parse(strings.NewReader(fmt.Sprintf("name: x\nlabels: [a, b]\ncohort: {population: 40, %s}\n", text)))
+		if err != nil || j.StartsWith() != want {
+			t.Errorf("%s: %d, %v; want %d", text, j.StartsWith(), err, want)
+		}
+	}
+	for text, names := range map[string]string{
+		"start: 41": "must be in 0..cohort.population = 40", "start: -1": "must be in 0..", "start: 2.5": "whole number", "start: .nan": "not a number",
+		"start_within: -1h": "must not be negative", "start: 5": "a round needs 20; set cohort.start: 20, which would do",
+		"sampling: fixed, size: 24, floor: 12, start: 12": "a round needs 24",
+	} {
+		_, err := Parse(strings.NewReader(fmt.Sprintf("name: x\nlabels: [a, b]\ncohort: {population: 40, %s}\n", text)))
+		if err == nil || !strings.Contains(err.Error(), names) {
+			t.Errorf("%s: %v, does not say %q", text, err, names)
+		}
+	}
+}

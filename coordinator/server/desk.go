@@ -81,7 +81,7 @@ func (s *Server) paused(f *store.Fleet) (Paused, error) {
 	return Paused{}, err
 }
 
-// serveSteering pauses the job or has it go on. A process that an operator ends is not started again
+// serveSteering has the job begin, pauses it or has it go on. A process that an operator ends is not started again
 // by a page: a pause is what it offers, and it holds over restarts.
 func (s *Server) serveSteering(w http.ResponseWriter, r *http.Request) {
 	var why struct {
@@ -94,6 +94,10 @@ func (s *Server) serveSteering(w http.ResponseWriter, r *http.Request) {
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
 		err := store.ErrUnknown
 		switch {
+		case act == "begin" && s.job != "":
+			err = fmt.Errorf("%w: of several jobs each begins by its own cohort.start and cohort.start_within", store.ErrRequest)
+		case act == "begin":
+			err = f.Begin()
 		case act != "pause" && act != "resume":
 		case s.job != "":
 			err = s.steer(r, f, s.job, act, why.Reason)

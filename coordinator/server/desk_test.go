@@ -106,13 +106,19 @@ func TestPauseOverHTTP(t *testing.T) {
 	if code, body := posted(h, s.AdminToken(), "/v1/admin/job/resume", ""); code != 200 || strings.TrimSpace(body) != `{"pause":null}` {
 		t.Errorf("%d %s", code, body)
 	}
+	if code, _ := posted(h, viewer, "/v1/admin/job/begin", `{}`); code != http.StatusForbidden {
+		t.Errorf("a viewer has the job begin: %d", code)
+	}
+	if code, body := posted(h, operator, "/v1/admin/job/begin", `{}`); code != 200 {
+		t.Errorf("%d %s", code, body)
+	}
 	acts, _, err := f.Acts()
 	ok(t, err)
 	var said []string
 	for _, a := range acts[2:] {
 		said = append(said, a.By+": "+a.Act+" "+a.Subject)
 	}
-	if want := []string{"Ada: pause job a new phone", "(the folder): resume job "}; !slices.Equal(said, want) {
+	if want := []string{"Ada: pause job a new phone", "(the folder): resume job ", "Ada: begin job "}; !slices.Equal(said, want) {
 		t.Errorf("acts %q, want %q", said, want)
 	}
 }

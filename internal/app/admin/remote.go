@@ -196,3 +196,8 @@ func (r *remote) Steer(name string, want store.Want, reason string) error {
 	var out struct{}
 	return r.ask("POST", []string{"jobs", name, act}, map[string]string{"reason": reason}, &out)
 }
+
+func (r *remote) Begin() error {
+	var out server.Paused
+	return r.ask("POST", []string{"job", "begin"}, map[string]string{}, &out)
+}

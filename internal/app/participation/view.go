@@ -197,14 +197,39 @@ func words(e edge.Event) string {
 	case edge.Refused:
 		return fmt.Sprintf("this device declined round %d", e.Round) + because
 	case edge.Backoff:
-		if technical.MatchString(e.Text) {
-			because = ""
+		again := spoken(time.Duration(e.Total) * time.Millisecond)
+		if e.Limited {
+			return fmt.Sprintf("resting for %s", again) + because
 		}
-		return fmt.Sprintf("no connection; trying again in %s", spoken(time.Duration(e.Total)*time.Millisecond)) + because
+		if technical.MatchString(e.Text) {
+			because = cause(e.Text)
+		}
+		return fmt.Sprintf("no connection; trying again in %s", again) + because
 	case edge.Finished:
 		return "the job is over" + because
 	}
 	return string(e.State) + because
+}
+
+// causes are what a socket's own words come to for its owner; the first that fits counts.
+var causes = []struct {
+	of  *regexp.Regexp
+	say string
+}{
+	{regexp.MustCompile(`(?i)refused`), "nothing listens at the coordinator's address: is it running?"},
+	{regexp.MustCompile(`(?i)no route|unreachable`), "the network does not reach the coordinator"},
+	{regexp.MustCompile(`(?i)answers 5\d\d`), "the coordinator, or a proxy before it, is not ready"},
+	{regexp.MustCompile(`(?i)timeout|deadline exceeded`), "the coordinator does not answer"},
+	{regexp.MustCompile(`(?i)reset|EOF|close`), "the connection broke"},
+}
+
+func cause(text string) string {
+	for _, c := range causes {
+		if c.of.MatchString(text) {
+			return ": " + c.say
+		}
+	}
+	return ""
 }
 
 func rank(e edge.Event) string {

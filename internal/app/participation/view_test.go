@@ -12,14 +12,25 @@ import (
 
 // What a socket says to its programmer is no word for a device's owner.
 func TestWordsAreForPeople(t *testing.T) {
-	for _, text := range []string{
-		"dial tcp 127.0.0.1:1: connect: connection refused", "websocket: close 1006 (code 1006)", "unexpected EOF",
-		"read tcp 10.0.0.1:5: i/o timeout", "https://a.example answers 503", "context deadline exceeded", "failed to get reader: connection reset by peer",
+	for text, want := range map[string]string{
+		"dial tcp 127.0.0.1:1: connect: connection refused":    "nothing listens at the coordinator's address: is it running?",
+		"websocket: close 1006 (code 1006)":                    "the connection broke",
+		"unexpected EOF":                                       "the connection broke",
+		"read tcp 10.0.0.1:5: i/o timeout":                     "the coordinator does not answer",
+		"https://a.example answers 503":                        "the coordinator, or a proxy before it, is not ready",
+		"context deadline exceeded":                            "the coordinator does not answer",
+		"failed to get reader: connection reset by peer":       "the connection broke",
+		"dial tcp 10.0.0.1:5: connect: no route to host":       "the network does not reach the coordinator",
+		"dial tcp 10.0.0.1:5: connect: network is unreachable": "the network does not reach the coordinator",
 	} {
 		got := words(edge.Event{State: edge.Backoff, Text: text, Total: 5000})
-		if got != "no connection; trying again in 5 s" {
+		if got != "no connection; trying again in 5 s: "+want {
 			t.Errorf("%q is told as %q", text, got)
 		}
+	}
+	limit := edge.Event{State: edge.Backoff, Text: "its owner's limit", Total: 6 * 3600_000, Limited: true}
+	if got := words(limit); got != "resting for 6 h 0 min: its owner's limit" {
+		t.Error(got)
 	}
 	if got := words(edge.Event{State: edge.Backoff, Text: "the coordinator is full", Total: 90_000}); got != "no connection; trying again in 2 min: the coordinator is full" {
 		t.Error(got)

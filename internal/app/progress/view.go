@@ -124,8 +124,11 @@ func (v *View) wait(p monitor.Status) {
 		return // all are there
 	}
 	text := fmt.Sprintf("waiting for devices: %d connected, %d needed for a round", p.Connected, v.needed)
-	if enrolled < population {
+	if begins := v.job.StartsWith(); enrolled < begins {
 		text = fmt.Sprintf("waiting for devices: %d of %d enrolled", enrolled, population)
+		if begins < population {
+			text += fmt.Sprintf(", rounds begin with %d", begins)
+		}
 	}
 	if v.live {
 		v.clear()

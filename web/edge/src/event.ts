@@ -29,6 +29,8 @@ export interface Event {
   peers?: Peers;
   /** Limits are the owner's limits that a refused round exceeds. */
   limits?: PolicyError[];
+  /** Limited says of a backoff that a limit of the owner's own is the cause, and no broken connection. */
+  limited?: boolean;
 }
 
 /**

@@ -1,0 +1,91 @@
+package coordinator
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// beginning is what decides when the first round is made before the whole population has enrolled.
+//
+// The population stays the one that was declared: it fixes the denominator of the mean and, with the sampling
+// rate, the noise. What fewer devices change is what one device's coin can tip, and needed holds every round
+// to that for the devices that are there. Whether to begin depends on no coin.
+type beginning struct {
+	least   int       // devices that a round needs in any case
+	by      string    // the operator who said that it begins, ""
+	due     time.Time // when it begins with fewer; zero: never
+	awaited []string  // notes of invitations that somebody has yet to use, some of them
+	open    int       // number of those invitations
+}
+
+// mostAwaited bounds the names that are said.
+const mostAwaited = 8
+
+// lookAtStart reads what the operator has said, and who is awaited, while the population is not complete.
+func (c *Coordinator) lookAtStart() (err error) {
+	b := &c.beginning
+	if c.fleet.Enrolled() >= c.t.Job.Cohort.Population {
+		return nil
+	}
+	if b.least == 0 {
+		if b.least, err = c.t.Job.LeastStart(); err != nil {
+			return err
+		}
+	}
+	if within := c.t.Job.Cohort.StartWithin; within > 0 && b.due.IsZero() {
+		first, err := c.store.FirstServed(time.Now())
+		if err != nil {
+			return err
+		}
+		b.due = first.Add(within)
+	}
+	if by, err := c.store.Begun(); err != nil {
+		return err
+	} else if by != b.by {
+		b.by = by
+		c.log.Warn("rounds begin with the devices that have enrolled", "by", by, "enrolled", c.fleet.Enrolled())
+	}
+	b.awaited, b.open, err = c.store.Awaited(mostAwaited)
+	return err
+}
+
+// begins reports whether rounds may be made with so many enrolled devices.
+func (c *Coordinator) begins(enrolled int) bool {
+	b := &c.beginning
+	switch {
+	case enrolled >= c.t.Job.Cohort.Population:
+		return true
+	case enrolled < b.least:
+		return false
+	}
+	return enrolled >= c.t.Job.StartsWith() || b.by != "" || !b.due.IsZero() && !time.Now().Before(b.due)
+}
+
+// awaits says what the first round waits for, and whom.
+func (c *Coordinator) awaits(enrolled int) string {
+	b, population := &c.beginning, c.t.Job.Cohort.Population
+	text := fmt.Sprintf("%d of %d devices have enrolled", enrolled, population)
+	if n := c.t.Job.StartsWith(); n < population {
+		text += fmt.Sprintf("; rounds begin with %d", n)
+	}
+	if !b.due.IsZero() {
+		text += fmt.Sprintf("; from %s on with those that have", b.due.UTC().Format("2006-01-02 15:04 MST"))
+	}
+	switch {
+	case enrolled < b.least:
+		text += fmt.Sprintf("; a round needs %d", b.least)
+	default:
+		text += "; they could begin now (starling job begin)"
+	}
+	if b.open > 0 {
+		text += fmt.Sprintf("; %d invitations are open", b.open)
+		if len(b.awaited) > 0 {
+			text += ": " + strings.Join(b.awaited, ", ")
+			if more := b.open - len(b.awaited); more > 0 {
+				text += fmt.Sprintf(" and %d more", more)
+			}
+		}
+	}
+	return text
+}
