@@ -47,6 +47,7 @@ func TestOwnNoiseIsWhatIsClaimed(t *testing.T) {
 	} {
 		j := job()
 		j.Dual, j.Groups = c.dual, c.groups
+		j.Providers, j.ProviderRate = 0, 0
 		if j.Privacy = (Privacy{NoiseMultiplier: 1, Noise: c.noise}); c.noise != NoiseCentral {
 			j.Privacy.OwnNoise, j.Privacy.Honest = 1, 1
 		}
