@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// IsImage reports whether a file's name is that of an image that DecodeImage reads.
+// IsImage reports whether a file's name is that of an image that DecodeImage reads. What macOS keeps beside files on
+// disks of others, as ._0.png, is none.
 func IsImage(name string) bool {
-	return slices.Contains([]string{".png", ".jpg", ".jpeg", ".pgm", ".ppm"}, strings.ToLower(filepath.Ext(name)))
+	return !beside(name) && slices.Contains([]string{".png", ".jpg", ".jpeg", ".pgm", ".ppm"}, strings.ToLower(filepath.Ext(name)))
 }
 
 // OpenImage is the image of a file, which stays there and is decoded whenever it is used:
@@ -40,3 +41,6 @@ func (m *Image) Identity() []byte {
 	}
 	return out
 }
+
+// beside reports whether a file is one that macOS keeps beside another, of that name behind "._".
+func beside(name string) bool { return strings.HasPrefix(filepath.Base(name), "._") }

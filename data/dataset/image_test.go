@@ -220,3 +220,12 @@ func TestNamed(t *testing.T) {
 		t.Errorf("no examples: %v", err)
 	}
 }
+
+// What macOS keeps beside files is no image, whatever it is called.
+func TestFilesBesideImages(t *testing.T) {
+	for name, want := range map[string]bool{"0.png": true, "a/0.JPG": true, "._0.png": false, "a/._0.png": false, "0.heic": false} {
+		if got := IsImage(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

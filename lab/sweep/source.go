@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -64,7 +63,7 @@ func (s Source) Divide(all, test *dataset.Set, clients [][]int) (*Data, error) {
 	d := &Data{Labels: numbered.Labels}
 	for i, to := range []**dataset.Set{&d.Train, &d.Validation, &d.Test} {
 		if *to = parts[i]; len(parts[i].Examples) == 0 {
-			return nil, fmt.Errorf("%s: of %d examples none is left to %s: give more", cmp.Or(parts[i].Name, all.Name), len(all.Examples),
+			return nil, badSetting("%s: of %d examples none is left to %s: give more", cmp.Or(parts[i].Name, all.Name), len(all.Examples),
 				[]string{"train on", "validate on", "test on"}[i])
 		}
 	}

@@ -43,6 +43,13 @@ type InterruptedReport struct {
 	Reason      string `json:"reason"` // and how to go on
 }
 
+// FailedReport is what a command with --json says on standard output that failed before it had anything else to
+// report.
+type FailedReport struct {
+	Error string `json:"error"`
+	Code  int    `json:"exit_code"`
+}
+
 // NoArgs refuses positional arguments as wrong usage.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
@@ -75,16 +82,21 @@ func Run(ctx context.Context, newRoot func(*App) *cobra.Command, args []string, 
 		fmt.Fprintf(stderr, "%s: %s\n", root.Name(), terminal.Visible(text, "\t\n"))
 		return i.exitCode()
 	}
-	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), terminal.Visible(namedOnce(err), "\t\n"))
+	text := terminal.Visible(namedOnce(err), "\t\n")
 	var wrong usage.Error
-	if errors.As(err, &wrong) {
+	misused := errors.As(err, &wrong)
+	code := exitFailed
+	if misused || a.given(err) {
+		code = exitGiven
+	}
+	if (a.JSON || slices.Contains(args, "--json")) && !a.Reported() { // flags behind a wrong one are not read
+		_ = json.NewEncoder(stdout).Encode(FailedReport{text, code}) // the exit code says it, too
+	}
+	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), text)
+	if misused {
 		fmt.Fprintf(stderr, "Run '%s help' or add --help to the command for its usage.\n", root.Name())
-		return exitGiven
 	}
-	if a.given(err) {
-		return exitGiven
-	}
-	return exitFailed
+	return code
 }
 
 // Exit codes, beside 0 and those of signals; docs/OPERATE.md has the rule.

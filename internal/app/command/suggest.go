@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 func flagError(cmd *cobra.Command, err error) error {
 	unknown := new(pflag.NotExistError)
 	if !errors.As(err, &unknown) {
-		return usage.Wrap(err)
+		return usage.Wrap(plainValue(err))
 	}
 	if words := cmd.Flags().Args(); cmd.HasAvailableSubCommands() && len(words) > 0 {
 		return unknownCommand(cmd, words[0])
@@ -41,4 +42,28 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	})
 	return usage.Wrap(fmt.Errorf("%w%s", err, nearest.Question(unknown.GetSpecifiedName(), "--", names)))
+}
+
+// kinds are what a flag's value must be, by the flag's type.
+var kinds = map[string]string{
+	"int": "a whole number", "int64": "a whole number", "uint": "a whole number from 0 on", "uint64": "a whole number from 0 on",
+	"float64": "a number", "bool": "true or false", "duration": "a duration, as 90s or 24h",
+}
+
+// plainValue says of a value that its flag does not take which values it does; the cause is of Go's
+// parsers, for programmers.
+func plainValue(err error) error {
+	invalid := new(pflag.InvalidValueError)
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	f := invalid.GetFlag()
+	want, known := kinds[f.Value.Type()]
+	if !known {
+		return err
+	}
+	if errors.Is(err, strconv.ErrRange) {
+		want += " within its limits"
+	}
+	return fmt.Errorf("--%s %q: want %s", f.Name, invalid.GetValue(), want)
 }

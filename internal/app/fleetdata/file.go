@@ -31,8 +31,8 @@ func (f File) Load() (*Data, error) {
 	if len(all.Labels) == 0 && !written {
 		return nil, usage.Errorf("%s holds %s, which serve, join and simulate take, and the demo does not: starling simulate --data %[1]s", f.Path, all.Form().Description())
 	}
-	if len(all.Labels) < 2 && !written {
-		return nil, fmt.Errorf("%s: every example has the label %q: want at least 2 labels", f.Path, all.Labels[0])
+	if err := CheckLabels(f.Path, all); err != nil && !written {
+		return nil, err
 	}
 	// The columns are among what else a figure depends on (internal/app/demo's settings).
 	hash, err := Hash(f.Path, dataset.Columns{}, all)
@@ -51,10 +51,10 @@ func (f File) Load() (*Data, error) {
 	train := parts[0]
 	d.Validation, d.Test = parts[1], parts[2]
 	if len(d.Validation.Examples) == 0 || len(d.Test.Examples) == 0 {
-		return nil, fmt.Errorf("%s: %d examples are too few to hold out validation and test", f.Path, len(all.Examples))
+		return nil, usage.Errorf("%s: %d examples are too few to hold out validation and test", f.Path, len(all.Examples))
 	}
 	if len(train.Examples) < f.Clients {
-		return nil, fmt.Errorf("%s: %d of %d examples are left to train on, fewer than %d devices: give more, or --devices",
+		return nil, usage.Errorf("%s: %d of %d examples are left to train on, fewer than %d devices: give more, or --devices",
 			f.Path, len(train.Examples), len(all.Examples), f.Clients)
 	}
 	divided, err := f.divide(train, d)
@@ -68,6 +68,19 @@ func (f File) Load() (*Data, error) {
 		d.Clients = append(d.Clients, train.Pick(p))
 	}
 	return d, nil
+}
+
+// CheckLabels refuses labels from which nothing can be learnt: a single one, or nearly one for each example, as
+// where the columns of texts and labels are swapped.
+func CheckLabels(path string, all *dataset.Set) error {
+	if len(all.Labels) == 1 {
+		return usage.Errorf("%s: every example has the label %q: want at least 2 labels", path, all.Labels[0])
+	}
+	if n := len(all.Examples); n >= 20 && 2*len(all.Labels) > n {
+		return usage.Errorf("%s: its %d examples have %d labels, as %.40q: are the columns of texts and labels swapped? "+
+			"Choose them with --text-column and --label-column", path, n, len(all.Labels), all.Labels[0])
+	}
+	return nil
 }
 
 // Name is what a file or folder is called, by whatever link or dots it is named.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -182,8 +181,8 @@ func (l *labData) file(path string) (labFile, error) {
 	if err != nil {
 		return labFile{}, err
 	}
-	if len(all.Labels) == 1 {
-		return labFile{}, fmt.Errorf("%s: every example has the label %q: want at least 2 labels", path, all.Labels[0])
+	if err := fleetdata.CheckLabels(path, all); err != nil {
+		return labFile{}, err
 	}
 	sum, err := fleetdata.Hash(path, l.columns, all)
 	if err != nil {

@@ -36,6 +36,9 @@ mid-round. The data is generated invoices, or your own labelled file.`,
 					c.Listening = func(url, adminToken string) { showDashboard(a.Stderr, service.Dashboard(url, adminToken)) }
 				}
 			}
+			if !cmd.Flags().Changed("vanish") {
+				f.Vanish = min(f.Vanish, max(0, f.Clients/4)) // of few devices a quarter, which nobody gave
+			}
 			r, err := f.Run(cmd.Context(), a.Stderr)
 			if err != nil {
 				return err
