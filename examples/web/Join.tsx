@@ -2,7 +2,7 @@
 import { browserTrust, join, StarlingError } from "@starling-fl/edge";
 import { useEffect, useState } from "react";
 
-export function Join({ url }: { url: string }) {
+export function Join({ url, trustLocal }: { url: string; trustLocal?: boolean }) {
   const [file, choose] = useState<File>();
   const [said, say] = useState(""), [running, run] = useState<AbortController>();
   useEffect(() => () => running?.abort(), [running]); // who leaves the page leaves the job
@@ -10,7 +10,7 @@ export function Join({ url }: { url: string }) {
   async function start(data: File, leave = new AbortController()) {
     run(leave);
     try {
-      const part = await join({ url, data, signal: leave.signal,
+      const part = await join({ url, data, trustLocal, signal: leave.signal,
         onChange: (p) => say(`${p.event?.state ?? p.standing}, ${p.totals.rounds} rounds`) });
       say(`done after ${part.totals.rounds} rounds`);
       part.close();

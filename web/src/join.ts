@@ -25,9 +25,9 @@ declare const EDGE_URL: string;
 declare const EDGE_FULL_URL: string;
 
 const token = location.hash.slice(1);
-// The link that a coordinator on loopback prints for its operator, who is here. Anyone who makes a link for others
-// makes the page, too, so that it says no more than the page could do anyway.
-const trustLocal = new URLSearchParams(location.search).has("trust-local");
+// A page that this machine serves, or forwards, is its coordinator's own: what it may do no policy in it could hold.
+// Packages of other sites, Node and the starling program ask their owner (trustLocal, --trust-local).
+const trustLocal = ["127.0.0.1", "localhost", "[::1]"].includes(location.hostname);
 const awake = new Awake();
 let about: About | undefined;
 let progress: PublicStatus | undefined;

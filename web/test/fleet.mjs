@@ -85,7 +85,7 @@ ${extra}`);
       const edges = [];
       for (let i = from; i < to; i++) {
         edges.push(start(["join", token, "--data", files[i], "--identity", join(dir, `identity-${i}.pem`), "--cache", join(dir, "cache"),
-          "--accounts", join(dir, "accounts"), ...(/\?trust-local#/.test(page) ? ["--trust-local"] : []), ...nativeFlags]));
+          "--accounts", join(dir, "accounts"), ...(["127.0.0.1", "localhost", "[::1]"].includes(new URL(page).hostname) ? ["--trust-local"] : []), ...nativeFlags]));
       }
       running.push(...edges);
       return edges;

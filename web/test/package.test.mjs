@@ -17,7 +17,7 @@ const web = fileURLToPath(new URL("..", import.meta.url));
 /** The README's code, for a coordinator at the page's own address. */
 function lines(at, part) {
   const code = [...readFileSync(join(at, "README.md"), "utf8").matchAll(/```js\n([^]*?)```/g)][part][1];
-  const said = [['"https://fl.example.org"', "location.origin"], ["/* ... */", ""]];
+  const said = [['"https://fl.example.org"', "location.origin, trustLocal: true"], ["/* ... */", ""]];
   return said.reduce((text, [from, to]) => {
     assert.ok(text.includes(from), `the README has no ${from}`);
     return text.replace(from, to);

@@ -141,12 +141,12 @@ func (p *parts) serveOne(ctx context.Context, c *coordinator.Coordinator, s *ser
 		if err := c.Reached(token); err != nil {
 			return err
 		}
-		trusted, page := "", "/#"
+		trusted := ""
 		if p.URL == "" && loopback(e) { // only this machine reaches it, and its operator is here
-			trusted, page = " --trust-local", "/?trust-local#"
+			trusted = " --trust-local"
 		}
-		fmt.Fprintf(p.Stderr, "listening on %s\njoin with: starling join %s --data FILE%s\nor open %s%s%s in a browser\n",
-			e.Listener.Addr(), token, trusted, url, page, token)
+		fmt.Fprintf(p.Stderr, "listening on %s\njoin with: starling join %s --data FILE%s\nor open %s/#%s in a browser\n",
+			e.Listener.Addr(), token, trusted, url, token)
 		for _, origin := range p.Origins {
 			fmt.Fprintf(p.Stderr, "pages of %s may take part, too\n", origin)
 		}

@@ -6,7 +6,7 @@ export async function start(base, say) {
   say("runs");
   try {
     const examples = await (await fetch(new URL("data.jsonl", at))).blob();
-    const part = await join({ url, data: new File([examples], "examples.jsonl") });
+    const part = await join({ url, trustLocal: true, data: new File([examples], "examples.jsonl") });
     const [guess] = await part.predict("green electricity, kWh");
     say(`${part.standing} ${part.totals.rounds} ${guess.label}`);
     part.close();
