@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"errors"
 	"math"
 	"time"
 )
@@ -27,7 +28,6 @@ func (c *Coordinator) still(r *running) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
 	c.mustered = time.Time{}
-	return f.As("the coordinator").Pause(text[:min(len(text), 200)])
+	return errors.Join(f.As("the coordinator").Pause(text[:min(len(text), 200)]), f.Close())
 }

@@ -33,7 +33,7 @@ func undone(fields map[string]json.RawMessage) error {
 		values, known := neutral[name]
 		var value bytes.Buffer
 		if err := json.Compact(&value, fields[name]); err != nil {
-			return err
+			return fmt.Errorf("field %.40q: %w", name, err)
 		}
 		switch {
 		case !known:

@@ -158,12 +158,12 @@ func Handler(m *Model, r Request) http.Handler {
 func readCompletion(body io.Reader) (c completion, fields map[string]json.RawMessage, err error) {
 	data, err := io.ReadAll(body)
 	if err != nil {
-		return c, nil, err
+		return c, nil, fmt.Errorf("request: %w", err)
 	}
-	if err := json.Unmarshal(data, &c); err != nil {
-		return c, nil, err
+	if err := errors.Join(json.Unmarshal(data, &c), json.Unmarshal(data, &fields)); err != nil {
+		return c, nil, fmt.Errorf("request: %w", err)
 	}
-	return c, fields, json.Unmarshal(data, &fields)
+	return c, fields, nil
 }
 
 // complete writes one text, or what comes next in a conversation.
