@@ -83,7 +83,7 @@ internal/app/command/operator: internal/leaf/named dp/audit dp/audit/membership 
     secagg secagg/strength coordinator/core internal/app/guarantee internal/app/admin internal/app/demo internal/app/sim internal/app/bases internal/app/bases/start internal/app/usage internal/app/service
     coordinator/jobs
 internal/protocol/contentcoding:
-internal/protocol/contract: dp model/evaluate/metric internal/protocol/wire model quant secagg
+internal/protocol/contract: dp internal/leaf/l2 model/evaluate/metric internal/protocol/wire model quant secagg
 model/hub: internal/leaf/durable model
 model/evaluate/metric: model
 model/evaluate/answer: data/dataset model model/nn data/task data/tokenizer

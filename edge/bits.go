@@ -7,9 +7,12 @@ import (
 	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
-// exampleBits is roundBits about one example of a unit whose examples are in groups: it moves the
+// groupNoise is own noise v over the norm bound of one of a unit's groups: one example moves the
 // vector of its group alone.
-func exampleBits(v float64, groups int) float64 { return roundBits(v*float64(max(1, groups)), 1) }
+func groupNoise(v float64, groups int) float64 { return v * float64(max(1, groups)) }
+
+// exampleBits is roundBits about one example of a unit whose examples are in groups.
+func exampleBits(v float64, groups int) float64 { return roundBits(groupNoise(v, groups), 1) }
 
 // ExampleBits bounds what was contributed could tell about any one example, in bits, given all the
 // others, if everybody else lied. ok is false if this device added no noise; then there is no bound.
@@ -27,7 +30,7 @@ func mostShown(j *wire.Job) string {
 	if !(j.Privacy.OwnNoise > 0) {
 		return "; nothing but its coordinator's honesty bounds what can leave this device about an example"
 	}
-	bits := float64(j.Rounds+spare(j.Rounds)) * exampleBits(j.Privacy.OwnNoise, int(j.Groups))
+	bits := announcedBits(j.Rounds, groupNoise(j.Privacy.OwnNoise, int(j.Groups)), 1)
 	return fmt.Sprintf("; in all rounds of this job at most %.3g bits about any one example can leave this device, whoever lies; that is about %.0f characters",
 		bits, math.Ceil(bits))
 }

@@ -18,15 +18,12 @@ const whyStart = "What a round begins with decides what of your data its update 
 
 // checkBounds checks the announced bounds of what rounds begin with against the policy.
 func (p *Policy) checkBounds(j *wire.Job) []error {
-	have, usual := contract.Bounds(j.Bounds), contract.StartBounds()
+	have, published := contract.Bounds(j.Bounds), contract.StartBounds()
+	usual := contract.PartsOf(&published)
 	most, widest := 0.0, ""
-	for _, b := range []struct {
-		key         string
-		have, usual float64
-	}{{"a", have.A, usual.A}, {"b", have.B, usual.B}, {"head", have.Head, usual.Head}, {"bias", have.Bias, usual.Bias},
-		{"whole", have.Whole, usual.Whole}, {"modules", have.Modules, usual.Modules}} {
-		if times := b.have / b.usual; times > most {
-			most, widest = times, fmt.Sprintf("bounds.%s is %.6g, %.4g times the published %.6g", b.key, b.have, times, b.usual)
+	for i, b := range contract.PartsOf(&have) {
+		if times := *b.Most / *usual[i].Most; times > most {
+			most, widest = times, fmt.Sprintf("bounds.%s is %.6g, %.4g times the published %.6g", b.Key, *b.Most, times, *usual[i].Most)
 		}
 	}
 	if most <= p.Start {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/starling-fl/starling/internal/leaf/l2"
 	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/model"
 )
@@ -28,16 +29,25 @@ func StartBounds() wire.Bounds {
 // Bounds are a job's bounds of what its rounds begin with: those announced, and the published one
 // for each that is not.
 func Bounds(announced wire.Bounds) wire.Bounds {
-	b := StartBounds()
-	for _, v := range []struct {
-		to   *float64
-		from float64
-	}{{&b.A, announced.A}, {&b.B, announced.B}, {&b.Head, announced.Head}, {&b.Bias, announced.Bias}, {&b.Whole, announced.Whole}, {&b.Modules, announced.Modules}} {
-		if v.from != 0 {
-			*v.to = v.from
+	usual := StartBounds()
+	from := PartsOf(&usual)
+	for i, part := range PartsOf(&announced) {
+		if *part.Most == 0 {
+			*part.Most = *from[i].Most
 		}
 	}
-	return b
+	return announced
+}
+
+// BoundPart is one of a job's bounds.
+type BoundPart struct {
+	Key  string // of bounds in a job file
+	Most *float64
+}
+
+// PartsOf lists all bounds, always in one order.
+func PartsOf(b *wire.Bounds) []BoundPart {
+	return []BoundPart{{"a", &b.A}, {"b", &b.B}, {"head", &b.Head}, {"bias", &b.Bias}, {"whole", &b.Whole}, {"modules", &b.Modules}}
 }
 
 // projected is the share of a bound to which an honest coordinator takes a tensor back: what is
@@ -104,19 +114,11 @@ func over(l *model.Layout, rank int, values []float32, b wire.Bounds, found func
 		}
 		for at := s.Offset; at < s.Offset+s.Len; at += size {
 			part := values[at : at+size]
-			if have := norm(part); !(have <= most.most) && !found(s, part, have, most) {
+			if have := l2.Norm(part); !(have <= most.most) && !found(s, part, have, most) {
 				return
 			}
 		}
 	}
-}
-
-func norm(values []float32) float64 {
-	square := 0.0
-	for _, x := range values {
-		square += float64(x) * float64(x)
-	}
-	return math.Sqrt(square)
 }
 
 // A StartError is a start that is beyond a bound.
@@ -143,11 +145,10 @@ func CheckStart(l *model.Layout, rank int, values []float32, b wire.Bounds) (err
 // ProjectStart takes what is beyond the bounds back to just within them, and reports whether
 // anything was. It is done to what was released, so that it costs no privacy.
 func ProjectStart(l *model.Layout, rank int, values []float32, b wire.Bounds) (moved bool) {
-	within := b
-	for _, v := range []*float64{&within.A, &within.B, &within.Head, &within.Bias, &within.Whole, &within.Modules} {
-		*v *= projected
+	for _, part := range PartsOf(&b) {
+		*part.Most *= projected
 	}
-	over(l, rank, values, within, func(_ model.Span, part []float32, have float64, most limit) bool {
+	over(l, rank, values, b, func(_ model.Span, part []float32, have float64, most limit) bool {
 		moved = true
 		for i := range part {
 			part[i] = float32(float64(part[i]) * (most.most * (1 - 1e-6) / have))
