@@ -71,7 +71,7 @@ internal/app/admin: coordinator/server coordinator/store internal/leaf/named job
 internal/testkit/attack:
 internal/app/bases: model/hub internal/leaf/named job model model/base model/known internal/app/usage
 internal/app/bases/start: model/hub internal/app/bases internal/leaf/named internal/app/usage job model model/peft data/task
-internal/app/rehearsal: coordinator edge internal/app/bases internal/app/bench job model
+internal/app/rehearsal: coordinator edge internal/app/bench job model
 internal/app/bench: internal/leaf/l2 data/dataset edge internal/app/accounts job job/training edge/leak model wasm/program data/task model/trainer wasm internal/app/bases internal/app/usage
 internal/leaf/cputime:
 internal/app/command: internal/leaf/named data/dataset edge internal/leaf/nearest internal/leaf/terminal internal/leaf/strict job model/known internal/app/usage

@@ -10,7 +10,6 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/app/bases"
 	"github.com/starling-fl/starling/internal/app/bench"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
@@ -26,16 +25,8 @@ type Report struct {
 	Diverges string `json:"diverges,omitempty"`
 }
 
-// ErrNoBase is a job whose base is not on this machine.
-var ErrNoBase = errors.New("its base is not here")
-
-// File rehearses the job of a file, and takes two made-up steps of it. The error wraps ErrNoBase if that cannot be tried
-// here.
-func File(ctx context.Context, path string, j job.Job) (*Report, error) {
-	base, err := bases.ForJob(j)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoBase, err)
-	}
+// File rehearses the job of a file over its base, and takes two made-up steps of it.
+func File(ctx context.Context, path string, j job.Job, base *model.Base) (*Report, error) {
 	announced, err := coordinator.Announcement(j, base)
 	if err != nil {
 		return nil, err

@@ -127,7 +127,7 @@ func checked(ctx context.Context, file string, j job.Job) (jobReport, error) {
 		return r, err
 	}
 	if _, err = core.New(j, base, nil); err == nil {
-		r.Rehearsal, err = rehearsal.File(ctx, file, j)
+		r.Rehearsal, err = rehearsal.File(ctx, file, j, base)
 	}
 	return r, err
 }
