@@ -162,8 +162,10 @@ func TestCertificateEnds(t *testing.T) {
 			t.Errorf("%v left: logged %q", c.left, &log)
 		}
 		r := prometheus.NewRegistry()
-		all := func() []coordinator.Check { return l.checks(time.Now()) }
-		ok(t, r.Register(figures{&l, func() bool { return ready(all()) }, all}))
+		ok(t, r.Register(figures{&l, func() ([]coordinator.Check, bool) {
+			all := l.checks(time.Now())
+			return all, ready(all)
+		}}))
 		found, err := r.Gather()
 		ok(t, err)
 		got := map[string]float64{}

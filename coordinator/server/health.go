@@ -66,8 +66,10 @@ func (s *Server) metrics() http.Handler {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "starling", Name: "build_info", Help: "1, with the version that runs.",
 		ConstLabels: prometheus.Labels{"version": s.cfg.Version}})
 	build.Set(1)
-	all := func() []coordinator.Check { return s.checks(context.Background()) }
-	r.MustRegister(figures{&s.listening, func() bool { return ready(all()) }, all})
+	r.MustRegister(figures{&s.listening, func() ([]coordinator.Check, bool) {
+		all := s.checks(context.Background())
+		return all, ready(all)
+	}})
 	r.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return promhttp.HandlerFor(r, promhttp.HandlerOpts{Registry: r, MaxRequestsInFlight: 4, DisableCompression: true})
 }

@@ -75,15 +75,19 @@ func unfit(checks []coordinator.Check) string {
 func (s *Server) Unfit(ctx context.Context) string { return unfit(s.checks(ctx)) }
 
 // Unfit says what keeps this process from serving that another machine may do better; "" for nothing.
-func (s *Site) Unfit(ctx context.Context) string { return unfit(s.everyCheck(ctx)) }
+func (s *Site) Unfit(ctx context.Context) string {
+	all, _ := s.everyCheck(ctx)
+	return unfit(all)
+}
 
-// everyCheck has those of each job, too.
-func (s *Site) everyCheck(ctx context.Context) []coordinator.Check {
-	checks := s.checks(ctx)
+// everyCheck has the site's checks, by which it is ready, and those of each job.
+func (s *Site) everyCheck(ctx context.Context) (all []coordinator.Check, isReady bool) {
+	all = s.checks(ctx)
+	isReady = ready(all)
 	for _, m := range s.all() {
-		checks = append(checks, m.c.Checks(ctx)...)
+		all = append(all, m.c.Checks(ctx)...)
 	}
-	return checks
+	return all, isReady
 }
 
 // failing is a check with the error that it found, if any.
@@ -102,9 +106,9 @@ var (
 
 // figures are checks and certificates for Prometheus, made at each scrape.
 type figures struct {
-	of    *listening
-	ready func() bool
-	all   func() []coordinator.Check // those of several jobs have one name each
+	of *listening
+	// checks makes the checks, of which those of several jobs have one name, and says whether they make a state to be ready in.
+	checks func() (all []coordinator.Check, ready bool)
 }
 
 // Describe announces nothing: which series there are depends on the listeners.
@@ -116,9 +120,10 @@ func (f figures) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
 	truth := map[bool]float64{true: 1}
-	put(readyDesc, truth[f.ready()])
+	all, isReady := f.checks()
+	put(readyDesc, truth[isReady])
 	holds := map[string]bool{}
-	for _, c := range f.all() {
+	for _, c := range all {
 		before, known := holds[c.Name]
 		holds[c.Name] = c.OK && (before || !known)
 	}

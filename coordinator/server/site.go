@@ -403,8 +403,7 @@ func (s *Site) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	build.Set(1)
 	errs = append(errs, registry.Register(build), registry.Register(fleetFigures{s.cfg.Host, func(err error) {
 		s.logOf(r).Error("the fleet's ledger cannot be accounted for", "error", err)
-	}}), registry.Register(figures{&s.listening, func() bool { return ready(s.checks(r.Context())) },
-		func() []coordinator.Check { return s.everyCheck(r.Context()) }}), registry.Register(collectors.NewGoCollector()),
+	}}), registry.Register(figures{&s.listening, func() ([]coordinator.Check, bool) { return s.everyCheck(r.Context()) }}), registry.Register(collectors.NewGoCollector()),
 		registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})))
 	if err := errors.Join(errs...); err != nil {
 		s.logOf(r).Error("the figures cannot be shown", "error", err)
