@@ -20,13 +20,15 @@ const (
 	maxDepth  = 100      // of groups and classes
 	maxRepeat = 1000     // of {n,m}
 	maxInsts  = 20_000   // instructions
+	maxParts  = 1 << 14  // of all classes: ranges, one for each other case of (?i), and tables
 	maxStack  = 1 << 20  // choices that one match keeps open: 24 MiB
 )
 
 // Meter is what matching may take. It is not safe for concurrent use.
 type Meter struct {
-	// Left are the steps that are left. Matching takes one for each instruction, and for each
-	// character that a repeat reads.
+	// Left are the steps that are left. Matching takes one for each instruction, for each character
+	// that a repeat reads or a look-behind walks back, and for each 16 tables that a class holds a
+	// character against.
 	Left int
 
 	stack []choice // of the match at hand, kept for the next one

@@ -203,6 +203,7 @@ func (p *Pattern) run(pc int, text string, at int, m *Meter) (end int, ok bool) 
 		case opMatch:
 			return at, true
 		case opSet:
+			m.Left -= i.set.extra
 			r, n := decode(text, at)
 			if fine = n > 0 && i.set.has(r); fine {
 				at += n
@@ -216,11 +217,7 @@ func (p *Pattern) run(pc int, text string, at int, m *Meter) (end int, ok bool) 
 				pc = i.y
 				continue
 			}
-			if len(m.stack) >= maxStack {
-				m.Left = -1
-				return 0, false
-			}
-			m.stack = append(m.stack, choice{i.y, at, -1})
+			m.push(choice{i.y, at, -1})
 			pc = i.x
 		case opJump:
 			pc = i.x
@@ -229,9 +226,11 @@ func (p *Pattern) run(pc int, text string, at int, m *Meter) (end int, ok bool) 
 			fine = found != i.negate && !m.Spent()
 			pc = i.x
 		case opBehind:
-			from, enough := back(text, at, i.y)
 			found := false
-			if enough {
+			if m.Left -= min(i.y, at); m.Left < 0 { // it walks back so many characters
+				return 0, false
+			}
+			if from, enough := back(text, at, i.y); enough {
 				_, found = p.run(pc+1, text, from, m)
 			}
 			fine = found != i.negate && !m.Spent()
@@ -266,7 +265,12 @@ func (p *Pattern) run(pc int, text string, at int, m *Meter) (end int, ok bool) 
 // loop reads as many characters of a set as there are, and remembers how many it may give back.
 func (m *Meter) loop(i *inst, pc int, text string, at int) (end int, ok bool) {
 	low, count := at, 0
+	most := m.Left / (1 + i.set.extra)
 	for count != i.max {
+		if count > most {
+			m.Left = -1
+			return 0, false
+		}
 		r, n := decode(text, at)
 		if n == 0 || !i.set.has(r) {
 			break
@@ -276,13 +280,22 @@ func (m *Meter) loop(i *inst, pc int, text string, at int) (end int, ok bool) {
 			low = at
 		}
 	}
-	if m.Left -= count; count < i.min {
+	if m.Left -= count + (count+1)*i.set.extra; count < i.min {
 		return 0, false
 	}
 	if at > low && !i.atomic {
-		m.stack = append(m.stack, choice{pc + 1, at, low})
+		m.push(choice{pc + 1, at, low})
 	}
 	return at, true
+}
+
+// push remembers a choice. Beyond what the stack may hold the meter is spent.
+func (m *Meter) push(c choice) {
+	if len(m.stack) >= maxStack {
+		m.Left = -1
+		return
+	}
+	m.stack = append(m.stack, c)
 }
 
 func decode(text string, at int) (r rune, n int) {

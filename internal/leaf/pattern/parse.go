@@ -12,6 +12,7 @@ type parser struct {
 	src   string
 	at    int
 	depth int
+	parts int  // of classes: ranges, with fold one for each other case, and tables
 	fold  bool // (?i)
 	dot   bool // (?m): a dot is a line's end, too
 }
@@ -378,9 +379,14 @@ func (p *parser) class() (*set, error) {
 				return nil, err
 			}
 			s.tables = append(s.tables, table{inner.slow, false})
+			s.tests += inner.tests
 		default:
+			before := len(s.ranges) + len(s.tables)
 			if err := p.member(s); err != nil {
 				return nil, err
+			}
+			if p.parts += len(s.ranges) + len(s.tables) - before; p.parts > maxParts {
+				return nil, p.fail("classes of more than %d parts, other cases among them", maxParts)
 			}
 		}
 	}

@@ -191,3 +191,47 @@ func BenchmarkLlama3(b *testing.B) {
 		}
 	}
 }
+
+// TestEveryStepIsSmall: what one step takes has a bound. A look-behind pays for each character that it walks back, a class
+// for each 16 tables, and an expression has room for so many ranges and tables and no more.
+func TestEveryStepIsSmall(t *testing.T) {
+	const n = 2000 // characters of a text
+	for name, c := range map[string]struct {
+		src, letter string
+		least       int // steps for each character
+	}{
+		"a long look-behind":   {"(?<=(?:b{1000}){1000})z", "b", n / 4},
+		"many tables":          {"[" + strings.Repeat(`\p{Zl}`, 2600) + "]", "é", 2600 / mostTests},
+		"many tables, looped":  {"[" + strings.Repeat(`\p{Zl}`, 2600) + `\p{L}]+z`, "é", 2600 / mostTests},
+		"nested tables":        {"[" + strings.Repeat("["+strings.Repeat(`\p{Zl}`, 400)+"]", 5) + "]", "é", 2000 / mostTests},
+		"tables that all hold": {"[" + strings.Repeat(`\P{Zl}`, 1000) + "&&" + strings.Repeat(`\p{Zl}`, 1000) + "]", "é", 2000 / mostTests},
+	} {
+		p, err := Parse(c.src)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		text := strings.Repeat(c.letter, n)
+		if _, _, ok := p.Next(text, 0, &Meter{Left: c.least * n}); ok {
+			t.Errorf("%s: found", name)
+		}
+		m := &Meter{Left: c.least * n}
+		if p.Next(text, 0, m); !m.Spent() {
+			t.Errorf("%s: %d steps for %d characters, want %d for each", name, c.least*n-m.Left, n, c.least)
+		}
+	}
+	if _, err := Parse("(?i)[" + strings.Repeat("Ā-ӿ", 2500) + "]"); !errors.Is(err, ErrSyntax) {
+		t.Errorf("a class of millions of ranges: %v", err)
+	}
+}
+
+// A loop of a class stops where the meter ends, and does not read the text to its end before it pays.
+func TestLoopsPayAsTheyRead(t *testing.T) {
+	p, err := Parse(`a*`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Meter{Left: 100}
+	if _, _, ok := p.Next(strings.Repeat("a", 1<<20), 0, m); ok || !m.Spent() {
+		t.Errorf("found %v with %d steps left", ok, m.Left)
+	}
+}

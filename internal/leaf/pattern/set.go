@@ -1,6 +1,8 @@
 package pattern
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -8,19 +10,39 @@ import (
 // A set is a class of characters. Those of ASCII are a bitmap.
 type set struct {
 	ascii  [2]uint64
-	ranges [][2]rune
+	ranges [][2]rune // once it is closed, sorted and apart
 	tables []table
 	within []*set // all of them, too: [a&&b]
 	negate bool
+	tests  int // tables that a character may be held against, those of classes within it, too
+	extra  int // steps that a character takes beyond one
 }
+
+// mostTests is how many tables a character is held against in one step.
+const mostTests = 16
 
 type table struct {
 	is     func(r rune) bool
 	negate bool
 }
 
-// close computes the bitmap.
+// close sorts what was added, and computes the bitmap and the price.
 func (s *set) close() *set {
+	slices.SortFunc(s.ranges, func(a, b [2]rune) int { return cmp.Compare(a[0], b[0]) })
+	apart := s.ranges[:0]
+	for _, x := range s.ranges {
+		if n := len(apart); n > 0 && x[0] <= apart[n-1][1]+1 {
+			apart[n-1][1] = max(apart[n-1][1], x[1])
+		} else {
+			apart = append(apart, x)
+		}
+	}
+	s.ranges = apart
+	s.tests += len(s.tables)
+	for _, w := range s.within {
+		s.tests += w.tests
+	}
+	s.extra = s.tests / mostTests
 	for r := range rune(128) {
 		if s.slow(r) {
 			s.ascii[r/64] |= 1 << (r % 64)
@@ -47,10 +69,16 @@ func (s *set) any(r rune) bool {
 	if len(s.within) > 0 {
 		return true
 	}
-	for _, x := range s.ranges {
-		if x[0] <= r && r <= x[1] {
-			return true
+	if _, found := slices.BinarySearchFunc(s.ranges, r, func(x [2]rune, r rune) int {
+		switch {
+		case x[1] < r:
+			return -1
+		case r < x[0]:
+			return 1
 		}
+		return 0
+	}); found {
+		return true
 	}
 	for _, t := range s.tables {
 		if t.is(r) != t.negate {
