@@ -37,8 +37,11 @@ export const host: Host = {
   identity: kept,
 };
 
-/** A worker that loads another. In a page that requires Trusted Types it needs the policy, too: it inherits the page's rules. */
-const loader = (script: string) => `const policy = self.trustedTypes?.createPolicy(${JSON.stringify(policyName)}, { createScriptURL: (a) => a });
+/**
+ * A worker that loads another. In a page that requires Trusted Types it needs the policy, too: it inherits the page's rules, by which
+ * the policy can be made once: the loaded script finds it.
+ */
+const loader = (script: string) => `const policy = self.starlingPolicy = self.trustedTypes?.createPolicy(${JSON.stringify(policyName)}, { createScriptURL: (a) => a });
 importScripts(policy ? policy.createScriptURL(${JSON.stringify(script)}) : ${JSON.stringify(script)})`;
 
 const trampolines = new Map<string, string>();

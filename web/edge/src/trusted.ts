@@ -12,8 +12,8 @@ let policy: Policy | undefined;
 
 /** The address of one of this package's scripts, as the page's rules want it. Nothing else goes through the policy. */
 export function trusted(address: string): string {
-  const { trustedTypes } = globalThis as { trustedTypes?: { createPolicy(name: string, rules: Policy): Policy } };
+  const { trustedTypes, starlingPolicy } = globalThis as { trustedTypes?: { createPolicy(name: string, rules: Policy): Policy }; starlingPolicy?: Policy };
   if (!trustedTypes) return address;
-  policy ??= trustedTypes.createPolicy(policyName, { createScriptURL: (script) => script });
+  policy ??= starlingPolicy ?? trustedTypes.createPolicy(policyName, { createScriptURL: (script) => script });
   return policy.createScriptURL(address);
 }
