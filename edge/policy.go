@@ -350,19 +350,30 @@ func (p *Policy) checkValues(n int) error {
 
 // checkPlan checks a round's plan of a job against the policy.
 func (p *Policy) checkPlan(j *wire.Job, pl *wire.Plan) error {
+	if found := p.planBeyond(j, pl); len(found) > 0 {
+		return found[0]
+	}
+	return nil
+}
+
+// planBeyond lists all that a round's plan asks for beyond the policy.
+func (p *Policy) planBeyond(j *wire.Job, pl *wire.Plan) (found []error) {
 	if n := (int(pl.Steps) + int(j.Scored)) * max(1, int(j.Groups)); n > p.Steps {
-		return &PolicyError{"steps", fmt.Sprintf("the round takes %d local steps", n), whyWork,
-			strconv.Itoa(n), "at most " + strconv.Itoa(p.Steps)}
+		found = append(found, &PolicyError{"steps", fmt.Sprintf("the round takes %d local steps", n), whyWork,
+			strconv.Itoa(n), "at most " + strconv.Itoa(p.Steps)})
 	}
 	if pl.ClipNorm > p.ClipNorm {
-		return &PolicyError{"clip_norm", fmt.Sprintf("the round leaves updates a norm of %.6g", pl.ClipNorm), whyClip,
-			fmt.Sprintf("%.6g", pl.ClipNorm), fmt.Sprintf("at most %.6g", p.ClipNorm)}
+		found = append(found, &PolicyError{"clip_norm", fmt.Sprintf("the round leaves updates a norm of %.6g", pl.ClipNorm), whyClip,
+			fmt.Sprintf("%.6g", pl.ClipNorm), fmt.Sprintf("at most %.6g", p.ClipNorm)})
 	}
 	if int(pl.Groups) < p.Groups {
-		return &PolicyError{"groups", fmt.Sprintf("the round's devices are dealt into %d groups", pl.Groups), whyForged,
-			strconv.Itoa(int(pl.Groups)), "at least " + strconv.Itoa(p.Groups)}
+		found = append(found, &PolicyError{"groups", fmt.Sprintf("the round's devices are dealt into %d groups", pl.Groups), whyForged,
+			strconv.Itoa(int(pl.Groups)), "at least " + strconv.Itoa(p.Groups)})
 	}
-	return p.checkAverage(j, pl)
+	if err := p.checkAverage(j, pl); err != nil {
+		found = append(found, err)
+	}
+	return found
 }
 
 // checkRoster refuses a shard with anybody in it whom the owner did not name.

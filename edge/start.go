@@ -39,25 +39,9 @@ func (p *Policy) checkPlanned(j *wire.Job) []error {
 	if j.Steps == 0 || j.ClipNorm == 0 {
 		return nil
 	}
-	var found []error
 	of := *p
 	of.Groups = 0 // the round's own
-	for {
-		err := of.checkPlan(j, &wire.Plan{Steps: j.Steps, ClipNorm: j.ClipNorm})
-		beyond := new(PolicyError)
-		if !errors.As(err, &beyond) {
-			return found
-		}
-		found = append(found, beyond)
-		switch beyond.Key { // and what comes behind it
-		case "steps":
-			of.Steps = math.MaxInt
-		case "clip_norm":
-			of.ClipNorm = math.Inf(1)
-		default:
-			return found
-		}
-	}
+	return of.planBeyond(j, &wire.Plan{Steps: j.Steps, ClipNorm: j.ClipNorm})
 }
 
 // checkStart refuses what a round begins with where it is beyond the job's own bounds, which is for
