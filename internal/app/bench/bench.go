@@ -29,6 +29,7 @@ import (
 type Config struct {
 	Job   string        // job file, or a coordinator's join token or URL; "" for the defaults over two labels
 	Base  string        // folder or name in place of the job's base; "" for that
+	Read  *model.Base   // the job's base where it was read before; nil: it is read
 	Rank  int           // 0: the job's greatest
 	Cores int           // most that are used; 0: half of this machine's
 	Time  time.Duration // for each kernel

@@ -35,9 +35,12 @@ func (f *Config) FromFile(_ context.Context, told io.Writer) (*Round, error) {
 	if f.Base != "" {
 		j.Base = f.Base
 	}
-	base, err := bases.ForJob(j)
-	if err != nil {
-		return nil, err
+	base := f.Read
+	if base == nil {
+		var err error
+		if base, err = bases.ForJob(j); err != nil {
+			return nil, err
+		}
 	}
 	j = j.ForBase(base.Config)
 	ranks := j.Ranks()

@@ -35,7 +35,7 @@ func File(ctx context.Context, path string, j job.Job, base *model.Base) (*Repor
 	if err != nil {
 		return nil, err
 	}
-	return r, r.Train(ctx, bench.Config{Job: path}, j.ForBase(base.Config).Privacy.ClipNorm)
+	return r, r.Train(ctx, bench.Config{Job: path, Read: base}, j.ForBase(base.Config).Privacy.ClipNorm)
 }
 
 // Announced rehearses an announced job over its base: what the default policies would refuse.
