@@ -247,9 +247,11 @@ func (t *BytePair) Decode(ids []int32) string {
 // decode writes a piece that is no byte-level one.
 func (t *BytePair) decode(b *strings.Builder, id int32) {
 	piece := t.Piece(id)
-	if x := hexByte(piece); t.fallback && len(piece) == len("<0x00>") && id == t.bytes[x] {
-		b.WriteByte(x)
-		return
+	if t.fallback && len(piece) == len("<0x00>") {
+		if x := hexByte(piece); id == t.bytes[x] {
+			b.WriteByte(x)
+			return
+		}
 	}
 	if t.spells.spaces {
 		piece = strings.ReplaceAll(piece, space, " ")

@@ -61,20 +61,15 @@ type wordPieceModel struct {
 	Vocab        map[string]int32 `json:"vocab"`
 }
 
-// modelKind says which model a tokenizer.json is of.
-type modelKind struct {
-	typed
-}
-
 // What a tokenizer of BERT's has.
 const (
 	wordPieceKind  = "WordPiece"
 	bertNormalizer = "BertNormalizer"
 )
 
-func readKind(data []byte) (modelKind, error) {
+func readKind(data []byte) (typed, error) {
 	var file struct {
-		Model modelKind `json:"model"`
+		Model typed `json:"model"`
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
 		return file.Model, fmt.Errorf("%w: tokenizer.json: %w", ErrVocab, err)

@@ -8,7 +8,7 @@ import (
 )
 
 // parseFull reads the kinds of a tokenizer.json that a page's light build leaves out.
-func parseFull(kind modelKind, data []byte) (Tokenizer, error) {
+func parseFull(kind typed, data []byte) (Tokenizer, error) {
 	switch {
 	case kind.Type == "BPE":
 		return parseBytePair(data)

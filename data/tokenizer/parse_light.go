@@ -9,7 +9,7 @@ import (
 
 // A page loads the full build for a job whose tokenizer it does not read: see model.Base.Heavy.
 
-func parseFull(kind modelKind, _ []byte) (Tokenizer, error) {
+func parseFull(kind typed, _ []byte) (Tokenizer, error) {
 	return nil, fmt.Errorf("%w: model.type is %.40q, and this build reads WordPiece: the full build reads BPE and Unigram, too", ErrVocab, kind.Type)
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // taken are the fields of a request that a completion reads, and those that change no text: who asks,
@@ -39,7 +38,7 @@ func undone(fields map[string]json.RawMessage) error {
 		case !known:
 			return fmt.Errorf("field %.40q is not known here: leave it out", name)
 		case !slices.Contains(values, value.String()):
-			return fmt.Errorf("%s is %.80s, which is not supported: leave it out, or set it to %s", name, value.String(), strings.Join(values[:1], ""))
+			return fmt.Errorf("%s is %.80s, which is not supported: leave it out, or set it to %s", name, value.String(), values[0])
 		}
 	}
 	return nil

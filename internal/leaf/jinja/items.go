@@ -18,8 +18,11 @@ func (r *run) in(x, of value) (bool, error) {
 		}
 		return strings.Contains(of, s), nil
 	case *Dict:
+		if err := r.touch(x); err != nil {
+			return false, err
+		}
 		_, has := of.get(x)
-		return has, r.touch(x)
+		return has, nil
 	case undefined:
 		return false, nil
 	}
