@@ -69,16 +69,17 @@ func (m *Movement) String() string {
 		"(training diverges, learning rates, data)", m.Rounds)
 }
 
-// note takes a released sum in.
+// note takes a released sum in. Of trimmed shards with devices' own noise it is not known how much noise is left, and
+// nothing is said.
 func (c *Core) note(d *Draw, sum []int64, devices int, shares uint64) {
-	variance := d.event.Sigma2.Float()
-	if d.vector.Own != (dp.Variance{}) {
-		variance = d.vector.Own.Float() * (float64(devices) + float64(shares))
+	if d.kept < 1 && d.vector.Own != (dp.Variance{}) {
+		return
 	}
+	variance := d.added(d.event.Sigma2, devices, shares)
 	if d.spec.Unnoised {
 		variance = 0
 	}
-	c.movement.take(sum[:d.vector.Lattice.D()], variance, d.vector.Lattice.B2(), devices)
+	c.movement.take(sum[:d.vector.Lattice.D()], variance, d.vector.Lattice.B2(), int(d.kept*float64(devices)))
 }
 
 // Movement is what the released rounds of this process say of it.

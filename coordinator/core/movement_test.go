@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/starling-fl/starling/dp"
 )
 
 // sums are a round's released sum of devices whose updates have a norm and share a direction to a degree.
@@ -63,5 +65,57 @@ func TestMovement(t *testing.T) {
 	}
 	if m.take([]int64{1}, 0, b2, devices); m.Still() || !m.Moved {
 		t.Errorf("without noise, moved: %+v", m)
+	}
+}
+
+// Of trimmed shards with devices' own noise nobody knows how much noise is left: a job is not said to stand still there.
+func TestTrimmedNoiseSaysNothing(t *testing.T) {
+	j := tinyJob(20)
+	c, err := New(j, tinyBase(t), []byte("0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := c.Draw(dp.PoissonDrawNumbered(20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.vector.Own, err = (dp.OwnNoise{Multiplier: 1}).Variance(d.vector.B2()); err != nil {
+		t.Fatal(err)
+	}
+	sum := make([]int64, d.Size())
+	for range 2 * leastStill {
+		d.kept = 0.8
+		c.note(d, sum, 20, 0)
+	}
+	if m := c.Movement(); m.Rounds != 0 || m.Still() {
+		t.Errorf("trimmed: %+v", m)
+	}
+	d.kept = 1
+	if c.note(d, sum, 20, 0); c.Movement().Rounds != 1 {
+		t.Errorf("whole: %+v", c.Movement())
+	}
+}
+
+// Each group of a unit says what it found, and the unit is counted once: as many as are expected leave none silent.
+func TestGroupsAreNotSilent(t *testing.T) {
+	j := tinyJob(20)
+	j.Training.HeldOut, j.Privacy.Groups = 0.25, 4
+	c, err := New(j, tinyBase(t), []byte("0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := c.Draw(dp.PoissonDrawNumbered(20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := d.vector.Figures
+	sum := make([]int64, d.Size())
+	said := sum[len(sum)-f.Size():]
+	for i := range f.Coordinates { // every group of every expected unit says 1 first
+		said[i] = int64(math.Round(4 * c.t.Units * float64(f.Symbol)))
+	}
+	c.t.fleetMetrics(d, 0, sum, dp.Event{}, 20, 0)
+	if s := d.Silent(); math.Abs(s.Mean) > 0.01*c.t.Units {
+		t.Errorf("%v of %v expected units are silent", s.Mean, c.t.Units)
 	}
 }

@@ -76,22 +76,28 @@ func (t *Terms) fleetMetrics(d *Draw, version uint64, sum []int64, event dp.Even
 	if v.Figures.Size() == 0 || event.Kind == dp.KindNoiseOnly {
 		return nil
 	}
-	variance := event.Sigma2.Float()
-	if v.Own != (dp.Variance{}) { // what was added in all, which is as much or more
-		variance = v.Own.Float() * (float64(devices) + float64(shares))
-	}
-	h, ok := contract.DecodeMetrics(v.Figures, sum[v.Size()-v.Figures.Size():], math.Sqrt(variance), len(t.Job.Labels))
+	h, ok := contract.DecodeMetrics(v.Figures, sum[v.Size()-v.Figures.Size():], math.Sqrt(d.added(event.Sigma2, devices, shares)), len(t.Job.Labels))
+	groups := float64(max(1, v.Groups)) // each of which says what it found
+	h.Units.Mean, h.Units.Noise = h.Units.Mean/groups, h.Units.Noise/groups
 	// Of the expected number, which is public: how many there were follows from hidden coins.
 	d.silent = metric.Noisy{Mean: d.kept*t.Units - h.Units.Mean, Noise: h.Units.Noise}
 	if !ok {
 		return nil
 	}
-	groups := float64(max(1, v.Groups)) // each of which says what it found
-	h.Units.Mean, h.Units.Noise = h.Units.Mean/groups, h.Units.Noise/groups
 	f := &metric.Fleet{Rank: d.rank, Version: int(version), Units: h.Units, Loss: h.Loss, Speed: h.Speed}
 	f.Silent = d.silent
 	if t.Method.Task.Judged() {
 		f.Accuracy = h.Right
 	}
 	return f
+}
+
+// added is the variance of a coordinate's noise in a release: what the event charges or, where devices add their own,
+// what so many and the coordinator in place of more added, which is as much or more. Where shards are trimmed, part of
+// that is gone with them.
+func (d *Draw) added(charged dp.Variance, devices int, shares uint64) float64 {
+	if d.vector.Own != (dp.Variance{}) {
+		return d.vector.Own.Float() * (float64(devices) + float64(shares))
+	}
+	return charged.Float()
 }
