@@ -20,7 +20,7 @@ const (
 	mostPauses = 15 * time.Second // between two tries to serve again
 )
 
-// watch ends run by yield once this process cannot serve, at two looks in a row, and another one can.
+// watch ends run by yield once this process cannot serve and another one can, at two looks in a row.
 func watch(ctx context.Context, s served, of leased, log *slog.Logger, yield context.CancelCauseFunc) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -30,12 +30,15 @@ func watch(ctx context.Context, s served, of leased, log *slog.Logger, yield con
 			return
 		case <-tick.C:
 		}
-		why := s.Unfit(ctx)
+		why := ""
+		if of.StandsBy() { // else nothing follows, and nothing is looked at: a check of the store writes
+			why = s.Unfit(ctx)
+		}
 		if why == "" {
 			failed = 0
 			continue
 		}
-		if failed++; failed > 1 && of.StandsBy() {
+		if failed++; failed > 1 {
 			log.Error("this coordinator cannot serve: the one that stands by takes over", "why", why)
 			yield(errYielded)
 			return

@@ -17,12 +17,18 @@ import (
 )
 
 // fitness is a served job that can or cannot be served here.
-type fitness struct{ why atomic.Value }
+type fitness struct {
+	why  atomic.Value
+	asks atomic.Int32
+}
 
 func (*fitness) Serve(context.Context, *server.Endpoint) error      { return nil }
 func (*fitness) ServeAdmin(context.Context, *server.Endpoint) error { return nil }
 func (*fitness) AdminAt(string) error                               { return nil }
-func (f *fitness) Unfit(context.Context) string                     { return f.why.Load().(string) }
+func (f *fitness) Unfit(context.Context) string {
+	f.asks.Add(1)
+	return f.why.Load().(string)
+}
 
 type lease struct{ standsBy bool }
 
@@ -53,6 +59,9 @@ func TestWatch(t *testing.T) {
 				time.Sleep(time.Minute)
 				if got := errors.Is(context.Cause(ctx), errYielded); got != c.want {
 					t.Errorf("yielded: %v", got)
+				}
+				if n := f.asks.Load(); !c.standsBy && n > 0 {
+					t.Errorf("%d checks, one of which writes to the store, for nobody", n)
 				}
 				yield(nil)
 			})
