@@ -310,7 +310,7 @@ func (c *Coordinator) finish(r *running, e round.Finish) error {
 	r.finish = &e
 	r.due.Stop()
 	c.silence(r, e.State == round.Done && len(r.shards) > 0)
-	if err := c.countDropouts(r); err != nil {
+	if err := errors.Join(c.countDropouts(r), c.traceUnread(r)); err != nil {
 		return err
 	}
 	c.keepDeclined(r)

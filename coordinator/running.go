@@ -27,6 +27,7 @@ type running struct {
 	patches   []wire.Patch
 	keying    *secagg.Keying
 	shards    []*secagg.Server
+	traced    bool     // their sums were looked at for alarms
 	survivors [][]byte // by shard: the frame that announces U3
 	payload   []byte   // of the turn that was framed last, which its frame copies
 	packed    uint64   // bytes of an update's packed symbols

@@ -88,11 +88,18 @@ func (c *Coordinator) musterFleet() error {
 			c.expel(d, why)
 		}
 	}
+	pardoned := false
 	for d := range c.fleet.Outside() {
 		if d.Excluded && out[d.ID] == "" {
 			c.fleet.Pardon(d)
 			c.trace.Forgive(d)
 			c.log.Info("pardoned", "device", short(d.ID))
+			pardoned = true
+		}
+	}
+	if pardoned && c.trace.Tracing() { // else a restart holds against it what was forgiven
+		if err := c.keepTrace(); err != nil {
+			return err
 		}
 	}
 	c.fleet.Muster(out)

@@ -44,9 +44,31 @@ func (c *Coordinator) resumeTrace() error {
 // traceAlarms takes in the round's shards, of which some alarmed, and strikes devices that
 // are convicted. Others it tells the operator of.
 func (c *Coordinator) traceAlarms(r *running, alarmed []int) error {
+	r.traced = true
 	if len(alarmed) == 0 && !c.trace.Tracing() {
 		return nil
 	}
+	for _, d := range c.trace.Take(c.tracedShards(r, alarmed), c.declaredHostile(), c.fleet.Active()) {
+		c.strike(d, r.ID(), "it was in one shard after another whose sum was out of range, and the declared share of hostile devices "+
+			"(shard.corrupt) does not explain that without it", true)
+	}
+	if len(alarmed) > 0 {
+		c.logForemost(r)
+	}
+	return c.keepTrace()
+}
+
+// traceUnread takes in a round of which no sum was looked at, if it had shards.
+func (c *Coordinator) traceUnread(r *running) error {
+	if r.traced || len(r.shards) == 0 || !c.trace.Tracing() {
+		return nil
+	}
+	c.trace.Pass(c.tracedShards(r, nil))
+	return c.keepTrace()
+}
+
+// tracedShards are the round's shards as the trace takes them, of which some alarmed.
+func (c *Coordinator) tracedShards(r *running, alarmed []int) []fleet.Shard {
 	shards := make([]fleet.Shard, len(r.shards))
 	for n, shard := range r.shards {
 		s := &shards[n]
@@ -70,14 +92,7 @@ func (c *Coordinator) traceAlarms(r *running, alarmed []int) error {
 		without.Company = c.company(r, c.t.Job.Shard.Floor)
 		shards = append(shards, without)
 	}
-	for _, d := range c.trace.Take(shards, c.declaredHostile(), c.fleet.Active()) {
-		c.strike(d, r.ID(), "it was in one shard after another whose sum was out of range, and the declared share of hostile devices "+
-			"(shard.corrupt) does not explain that without it", true)
-	}
-	if len(alarmed) > 0 {
-		c.logForemost(r)
-	}
-	return c.keepTrace()
+	return shards
 }
 
 // declaredHostile is how many devices may be hostile by what the job declares; an alarm

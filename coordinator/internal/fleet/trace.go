@@ -106,6 +106,14 @@ func (t *Trace) Take(shards []Shard, hostile, n int) (guilty []*Device) {
 	return guilty
 }
 
+// Pass takes in a round that ended before its sums were looked at, once its shards were dealt. It counts as one in which
+// nobody struck: else hostile devices could have the rounds end in which they are not in their victim's shard.
+func (t *Trace) Pass(shards []Shard) {
+	if t.on {
+		t.weigh(shards)
+	}
+}
+
 // weigh takes in who was where, and which shards struck.
 func (t *Trace) weigh(shards []Shard) {
 	for _, s := range shards {
@@ -113,19 +121,19 @@ func (t *Trace) weigh(shards []Shard) {
 			continue
 		}
 		p := max(s.Company, 1e-9)
-		in := map[*Device]bool{}
-		for _, d := range s.Sum {
-			in[d] = true
+		// A rate q = p + share (1-p) in place of p: of a shard that strikes q/p, else (1-q)/(1-p) = 1-share,
+		// which is exact where p is nearly 1.
+		var hit, miss weight
+		for i, share := range strikers {
+			hit[i], miss[i] = math.Log((p+share*(1-p))/p), math.Log1p(-share)
 		}
 		for _, d := range s.Dealt {
-			w := t.weight[d]
-			for i, share := range strikers {
-				q := p + share*(1-p)
-				if in[d] {
-					w[i] += math.Log(q / p)
-				} else {
-					w[i] += math.Log((1 - q) / (1 - p))
-				}
+			add, w := &miss, t.weight[d]
+			if slices.Contains(s.Sum, d) {
+				add = &hit
+			}
+			for i := range w {
+				w[i] += add[i]
 			}
 			t.weight[d] = w
 		}

@@ -197,6 +197,55 @@ func TestWeightOfTheInnocent(t *testing.T) {
 	}
 }
 
+// Where a shard is all but certain to hold a hostile device, alarms and quiet rounds say next to nothing; what they say stays
+// a number, which is kept over restarts.
+func TestWeightsAreFinite(t *testing.T) {
+	for _, company := range []float64{0, 1 - 0x1p-52, 1 - 0x1p-53, 1} {
+		a, b := &Device{N: 0}, &Device{N: 1}
+		var tr Trace
+		loud := []Shard{{Dealt: []*Device{a}, Sum: []*Device{a}, Company: company}, {Dealt: []*Device{b}, Company: company}}
+		for range 50 {
+			tr.Take(loud, 1, 2)
+		}
+		if _, err := tr.Text(); err != nil {
+			t.Errorf("company %v: %v", company, err)
+		}
+		for _, d := range []*Device{a, b} {
+			if m := tr.weight[d].mean(); math.IsNaN(m) || math.IsInf(m, 0) {
+				t.Errorf("company %v: weight %v", company, m)
+			}
+		}
+	}
+}
+
+// Hostile devices may have a round end before its sums are looked at. It counts as one in which nobody struck: of an honest
+// device that they strike beside, and whose other rounds they end, the weight stays that of its company.
+func TestEndedRoundsCount(t *testing.T) {
+	const p = 0.25
+	a, b := &Device{N: 0}, &Device{N: 1}
+	var with, without Trace
+	strike := []Shard{{Dealt: []*Device{a, b}, Sum: []*Device{a, b}, Company: p}}
+	ended := []Shard{{Dealt: []*Device{a, b}, Company: p}}
+	for i := range 100 {
+		if i%4 == 0 {
+			with.Take(strike, 2, 10)
+			without.Take(strike, 2, 10)
+		} else {
+			with.Pass(ended)
+		}
+	}
+	if m := with.weight[a].mean(); m > 0 {
+		t.Errorf("an honest device that struck as often as its company would weighs %v", m)
+	}
+	if m := without.weight[a].mean(); m < 5 {
+		t.Errorf("the test shows nothing: %v without the rounds that were ended", m)
+	}
+	var off Trace
+	if off.Pass(ended); off.Tracing() {
+		t.Error("an ended round begins a trace")
+	}
+}
+
 // A device that is pardoned begins anew: the alarms of the time before convict it no more.
 func TestPardonForgives(t *testing.T) {
 	all := []*Device{{N: 0}, {N: 1}, {N: 2}, {N: 3}}
