@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/protocol/contract"
 	"github.com/starling-fl/starling/secagg"
 )
 
@@ -304,7 +303,7 @@ func (j Job) fitShard() (size, floor int) {
 		k.Shard.Size = n
 		q, err := k.Quorum()
 		if err == nil {
-			_, err = (contract.Job{Uplink: k.Wire.Uplink, Providers: k.Providers.Max, Groups: k.Privacy.Groups, Masking: k.Masking()}).Terms()
+			_, err = k.contract().Terms()
 		}
 		if err != nil {
 			continue // too few are there, or the uplink's ring too narrow

@@ -159,7 +159,7 @@ func (j Job) Validate() error {
 	if err := quant.CheckNames(j.Wire.Downlink, j.Wire.DownlinkCodec); err != nil {
 		return refuse("wire: %w", err)
 	}
-	masked, err := (contract.Job{Uplink: j.Wire.Uplink, Providers: j.Providers.Max, Groups: j.Privacy.Groups, Masking: j.Masking()}).Terms()
+	masked, err := j.contract().Terms()
 	if err != nil {
 		return refuse("wire.%w", err)
 	}
@@ -350,6 +350,11 @@ func (j Job) shardBreachBits() int {
 	}
 	shards := math.Ceil(2 * j.ExpectedCohort() / float64(j.Shard.Size))
 	return min(j.Shard.BreachBits+int(math.Ceil(math.Log2(max(shards, 1)))), 128)
+}
+
+// contract is the part of a job that devices derive from, too.
+func (j Job) contract() contract.Job {
+	return contract.Job{Uplink: j.Wire.Uplink, Providers: j.Providers.Max, Groups: j.Privacy.Groups, Masking: j.Masking()}
 }
 
 // Masking is the configuration of secagg without what depends on a round's vectors. The key that
