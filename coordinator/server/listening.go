@@ -82,12 +82,14 @@ func (s *Site) Unfit(ctx context.Context) string {
 
 // everyCheck has the site's checks, by which it is ready, and those of each job.
 func (s *Site) everyCheck(ctx context.Context) (all []coordinator.Check, isReady bool) {
-	all = s.checks(ctx)
-	isReady = ready(all)
+	able := false
 	for _, m := range s.all() {
-		all = append(all, m.c.Checks(ctx)...)
+		checks := m.c.Checks(ctx)
+		able = able || ready(checks)
+		all = append(all, checks...)
 	}
-	return all, isReady
+	own := s.own(able)
+	return append(own, all...), ready(own)
 }
 
 // failing is a check with the error that it found, if any.

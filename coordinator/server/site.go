@@ -228,14 +228,21 @@ func (s *Site) common(mux *http.ServeMux, of func(*mounted) http.Handler) {
 
 // checks are the conditions under which rounds can be made: one job that can make them, and the listeners'.
 func (s *Site) checks(ctx context.Context) []coordinator.Check {
-	any := coordinator.Check{Name: "jobs", Detail: "no job can make rounds: 'starling job list' says why"}
 	for _, m := range s.all() {
 		if ready(m.c.Checks(ctx)) {
-			any = coordinator.Check{Name: "jobs", OK: true, Detail: "one can make rounds"}
-			break
+			return s.own(true)
 		}
 	}
-	return append([]coordinator.Check{any}, s.listening.checks(time.Now())...)
+	return s.own(false)
+}
+
+// own are the site's checks; able says whether one job can make rounds.
+func (s *Site) own(able bool) []coordinator.Check {
+	jobs := coordinator.Check{Name: "jobs", OK: able, Detail: "one can make rounds"}
+	if !able {
+		jobs.Detail = "no job can make rounds: 'starling job list' says why"
+	}
+	return append([]coordinator.Check{jobs}, s.listening.checks(time.Now())...)
 }
 
 // absent answers for a job that is not mounted: a device comes back to one that waits or
