@@ -14,7 +14,7 @@ import (
 // all rounds anew before each.
 //
 // Rounds differ by the rank they draw, in the last digits of what they cost. All
-// are accounted as the costliest that the job can draw, of which newTerms has
+// are accounted as the costliest that the job can draw, of which core.NewTerms has
 // verified that as many as the job has rounds keep its budget: whether one more may
 // be started is then a count. What is shown beside the ledger is computed for some
 // numbers of rounds, in advance and beside the engine, and for one in between as

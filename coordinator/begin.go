@@ -46,6 +46,9 @@ func (c *Coordinator) lookAtStart() (err error) {
 		b.by = by
 		c.log.Warn("rounds begin with the devices that have enrolled", "by", by, "enrolled", c.fleet.Enrolled())
 	}
+	if c.begins(c.fleet.Enrolled()) {
+		return nil // nobody asks whom it awaits
+	}
 	b.awaited, b.open, err = c.store.Awaited(mostAwaited)
 	return err
 }

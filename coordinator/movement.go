@@ -29,5 +29,5 @@ func (c *Coordinator) still(r *running) error {
 		return err
 	}
 	c.mustered = time.Time{}
-	return errors.Join(f.As("the coordinator").Pause(text[:min(len(text), 200)]), f.Close())
+	return errors.Join(f.As("the coordinator").Pause(text), f.Close())
 }

@@ -40,7 +40,7 @@ type Core struct {
 	movement  Movement
 }
 
-// NewCore validates the job against its base and returns its state before the first round. seed
+// New validates the job against its base and returns its state before the first round. seed
 // makes every draw repeatable, and the run not private; nil uses crypto/rand.
 func New(j job.Job, base *model.Base, seed []byte) (*Core, error) {
 	if seed != nil && len(seed) < 16 {
@@ -163,7 +163,7 @@ func (c *Core) Terms() *Terms { return c.t }
 // Randomness is where all of the job's randomness is from.
 func (c *Core) Randomness() Randomness { return c.rnd }
 
-// Budget is what all rounds together may cost. NewCore has verified that they do not cost more.
+// Budget is what all rounds together may cost. New has verified that they do not cost more.
 func (c *Core) Budget() accounting.Budget { return c.t.Budget }
 
 // NoiseMultiplier is z of the budget's guarantee.

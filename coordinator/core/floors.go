@@ -6,14 +6,14 @@ import (
 	"github.com/starling-fl/starling/dp"
 )
 
-// sampled reports whether coins choose the cohort. What then depends on who was
+// Sampled reports whether coins choose the cohort. What then depends on who was
 // drawn, depends on a coin that protects somebody.
 func (t *Terms) Sampled() bool { return t.Job.Cohort.SamplingRate < 1 }
 
-// draws is the largest number of rounds that the job may draw.
+// Draws is the largest number of rounds that the job may draw.
 func (t *Terms) Draws() int { return t.Job.Draws() }
 
-// checkDelta holds delta against those who are enrolled by now.
+// CheckDelta holds delta against those who are enrolled by now.
 func (t *Terms) CheckDelta(enrolled int) error {
 	n := max(t.Job.Protected(), int(float64(enrolled)*max(1, t.Job.Providers.Expected)))
 	if _, err := dp.CheckDelta(t.Budget.Delta, n); err != nil {
@@ -22,7 +22,7 @@ func (t *Terms) CheckDelta(enrolled int) error {
 	return nil
 }
 
-// mostEnrolled is the number of devices that may enrol: max_enrolled, or as many
+// MostEnrolled is the number of devices that may enrol: max_enrolled, or as many
 // as delta allows.
 func (t *Terms) MostEnrolled() int {
 	allowed := 1 / t.Budget.Delta / max(1, t.Job.Providers.Expected)

@@ -8,14 +8,14 @@ import (
 	"github.com/starling-fl/starling/dp/accounting"
 )
 
-// costliest is an event that costs at least what any round of the job does:
+// Costliest is an event that costs at least what any round of the job does:
 // epsilon grows as the squared sensitivity shrinks, by what discreteness costs,
 // and with the coordinates.
 func (t *Terms) Costliest() (dp.Event, error) {
 	return t.extreme(func(b2, other int64, size, others int) (int64, int) { return min(b2, other), max(size, others) })
 }
 
-// cheapest is an event that costs at most what any round of the job does.
+// Cheapest is an event that costs at most what any round of the job does.
 func (t *Terms) Cheapest() (dp.Event, error) {
 	return t.extreme(func(b2, other int64, size, others int) (int64, int) { return max(b2, other), min(size, others) })
 }
@@ -40,7 +40,7 @@ func (t *Terms) extreme(choose func(b2, other int64, size, others int) (int64, i
 	return t.ReleaseSpec(1, b2, cert).Event(size)
 }
 
-// promise is what all rounds come to at the rank that costs the most.
+// Promise is what all rounds come to at the rank that costs the most.
 func (t *Terms) Promise() (dp.Guarantees, error) {
 	all, err := t.Costliest()
 	if err != nil {
@@ -50,7 +50,7 @@ func (t *Terms) Promise() (dp.Guarantees, error) {
 	return t.Guarantees([]dp.Event{all})
 }
 
-// guarantees composes events exactly.
+// Guarantees composes events exactly.
 func (t *Terms) Guarantees(events []dp.Event) (dp.Guarantees, error) {
 	var g dp.Guarantees
 	var errs []error

@@ -9,14 +9,14 @@ import (
 	"io"
 )
 
-// randomness hands out a reader for each purpose. Without a seed all of them
+// Randomness hands out a reader for each purpose. Without a seed all of them
 // are crypto/rand; with one each is an AES-256-CTR stream of its own, so that a
 // run repeats whatever the order in which purposes are served.
 type Randomness struct{ seed []byte }
 
 func (r Randomness) Secret() bool { return r.seed == nil }
 
-// stream is the reader for a purpose in a round (0: none).
+// Stream is the reader for a purpose in a round (0: none).
 func (r Randomness) Stream(purpose string, round uint64) io.Reader {
 	if r.seed == nil {
 		return rand.Reader
@@ -40,7 +40,7 @@ func (c *ctrReader) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// read returns n bytes of a purpose's stream.
+// Read returns n bytes of a purpose's stream.
 func (r Randomness) Read(purpose string, round uint64, n int) ([]byte, error) {
 	b := make([]byte, n)
 	if _, err := io.ReadFull(r.Stream(purpose, round), b); err != nil {

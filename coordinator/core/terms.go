@@ -17,7 +17,7 @@ import (
 	"github.com/starling-fl/starling/wasm/program"
 )
 
-// terms are the constants that follow from the job and the base: fixed before
+// Terms are the constants that follow from the job and the base: fixed before
 // the first round, never recomputed from what happens.
 type Terms struct {
 	Job      job.Job
@@ -41,7 +41,7 @@ type Terms struct {
 	Start    []byte // hash of the adapter that the job begins with; nil: the seed's
 }
 
-// newTerms refuses a job that does not fit its base or cannot meet its target.
+// NewTerms refuses a job that does not fit its base or cannot meet its target.
 func NewTerms(j job.Job, base *model.Base) (*Terms, error) {
 	if base == nil {
 		return nil, RefuseJob("base: none is loaded")
@@ -171,7 +171,7 @@ func (t *Terms) checkNorms() error {
 	return nil
 }
 
-// ranks lists the ranks that a round may draw.
+// Ranks lists the ranks that a round may draw.
 func (t *Terms) Ranks() []int { return t.Job.Ranks() }
 
 // release is what a round's noise is made from; cert says how its cohort was drawn.
@@ -325,7 +325,7 @@ func (t *Terms) verifyBudget() error {
 	return err
 }
 
-// refuseJob wraps the reason for which a job does not fit its base or cannot meet its target.
+// RefuseJob wraps the reason for which a job does not fit its base or cannot meet its target.
 func RefuseJob(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", job.ErrInvalid, fmt.Errorf(format, args...))
 }
