@@ -11,6 +11,7 @@ import (
 type keptTrace struct {
 	Begun, Quiet int
 	On           bool
+	Hostile, N   int
 	Weight       map[string]weight
 	Alarms       [][]string
 }
@@ -19,7 +20,7 @@ func name(d *Device) string { return hex.EncodeToString(d.ID[:]) }
 
 // Text is the trace as it is kept.
 func (t *Trace) Text() (string, error) {
-	k := keptTrace{Begun: t.begun, Quiet: t.quiet, On: t.on, Weight: map[string]weight{}}
+	k := keptTrace{Begun: t.begun, Quiet: t.quiet, On: t.on, Hostile: t.hostile, N: t.n, Weight: map[string]weight{}}
 	for d, w := range t.weight {
 		k.Weight[name(d)] = w
 	}
@@ -44,7 +45,7 @@ func (t *Trace) Resume(text string, f *Fleet) error {
 	if err := json.Unmarshal([]byte(text), &k); err != nil {
 		return fmt.Errorf("trace of alarms: %w", err)
 	}
-	*t = Trace{begun: k.Begun, quiet: k.Quiet, on: k.On, weight: map[*Device]weight{}}
+	*t = Trace{begun: k.Begun, quiet: k.Quiet, on: k.On, hostile: k.Hostile, n: k.N, weight: map[*Device]weight{}}
 	byName := map[string]*Device{}
 	for _, d := range f.all {
 		byName[name(d)] = d

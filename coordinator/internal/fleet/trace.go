@@ -14,11 +14,14 @@ import (
 // they can strike only in a victim's company. Both tests below hold for any such choice of
 // up to as many hostile devices as the caller says. More than those can frame a device.
 type Trace struct {
-	begun  int // traces, this one included
-	on     bool
-	quiet  int // rounds since the last alarm
-	weight map[*Device]weight
-	alarms [][]*Device // in whose sums the last alarms were
+	begun int // traces, this one included
+	on    bool
+	// hostile and n are the most of them that Take was told since the trace began: a fleet that shrinks shrinks
+	// neither the coalition of its alarms nor the number of those who may be convicted.
+	hostile, n int
+	quiet      int // rounds since the last alarm
+	weight     map[*Device]weight
+	alarms     [][]*Device // in whose sums the last alarms were
 }
 
 // Shard is one of a round, for a Trace.
@@ -64,7 +67,8 @@ func (t *Trace) Tracing() bool { return t.on }
 // because hostile devices chose it.
 //
 // By cover, without any probability: each alarm is of a hostile device. If no so many devices,
-// with d left out, were in all alarms between them, d is hostile. See covered.
+// with d left out, were in all alarms between them, d is hostile. See covered. Those that have been
+// excluded or have left since come on top: hostile devices can enrol anew under other names.
 func (t *Trace) Take(shards []Shard, hostile, n int) (guilty []*Device) {
 	alarm := slices.ContainsFunc(shards, func(s Shard) bool { return s.Sum != nil })
 	switch {
@@ -75,6 +79,7 @@ func (t *Trace) Take(shards []Shard, hostile, n int) (guilty []*Device) {
 	default:
 		t.weigh(shards)
 	}
+	t.hostile, t.n = max(t.hostile, hostile), max(t.n, n)
 	if !alarm {
 		if t.quiet++; t.quiet > traceRounds {
 			*t = Trace{begun: t.begun}
@@ -94,9 +99,9 @@ func (t *Trace) Take(shards []Shard, hostile, n int) (guilty []*Device) {
 			break
 		}
 	}
-	most := math.Log(float64(n) * float64(t.begun) * float64(t.begun+1) / falseAlarm)
+	most := math.Log(float64(t.n) * float64(t.begun) * float64(t.begun+1) / falseAlarm)
 	for _, d := range t.suspects() {
-		if !d.Excluded && (t.weight[d].mean() > most || !t.covered(d, hostile)) {
+		if !d.Excluded && (t.weight[d].mean() > most || !t.covered(d)) {
 			guilty = append(guilty, d)
 		}
 	}
@@ -160,24 +165,25 @@ func (t *Trace) suspects() []*Device {
 	return slices.SortedFunc(maps.Keys(in), func(a, b *Device) int { return int(a.N - b.N) })
 }
 
-// covered reports whether so many other devices could have made all alarms that d was in. If
-// the largest numbers of these alarms that others were in do not add up to all of them, they
-// could not.
-func (t *Trace) covered(d *Device, hostile int) bool {
+// covered reports whether as many other devices as may be hostile at a time, and all that are out
+// by now, could have made all alarms that d was in. If the largest numbers of these alarms that the
+// former were in do not add up to those that none of the latter was in, they could not.
+func (t *Trace) covered(d *Device) bool {
 	alarms, beside := 0, map[*Device]int{}
 	for _, sum := range t.alarms {
-		if slices.Contains(sum, d) {
-			alarms++
-			for _, other := range sum {
-				if other != d {
-					beside[other]++
-				}
+		if !slices.Contains(sum, d) || slices.ContainsFunc(sum, func(o *Device) bool { return o != d && (o.Excluded || o.Out) }) {
+			continue
+		}
+		alarms++
+		for _, other := range sum {
+			if other != d {
+				beside[other]++
 			}
 		}
 	}
 	counts := slices.SortedFunc(maps.Values(beside), func(a, b int) int { return b - a })
 	sum := 0
-	for _, n := range counts[:min(hostile, len(counts))] {
+	for _, n := range counts[:min(t.hostile, len(counts))] {
 		sum += n
 	}
 	return sum >= alarms

@@ -81,6 +81,90 @@ func honest(d drill, convicted map[int]int) (n int) {
 	return n
 }
 
+// changing plays a fleet whose members change: before each round change may replace those that are there, of whom hostile says
+// who is. Hostile devices strike in the last one's company. It reports whether an honest device was convicted.
+func changing(seed uint64, rounds, shard int, there []*Device, hostile map[*Device]bool, change func(at int, struck []*Device, there []*Device) []*Device) bool {
+	victim := there[len(there)-1]
+	rnd := rand.New(rand.NewPCG(seed, 7))
+	var b Trace
+	var struck []*Device
+	for at := range rounds {
+		there = slices.DeleteFunc(change(at, struck, there), func(d *Device) bool { return d.Excluded })
+		n, k := len(there), max(1, (len(there)+19)/20)
+		rnd.Shuffle(n, func(i, j int) { there[i], there[j] = there[j], there[i] })
+		var shards []Shard
+		struck = nil
+		for i := range max(1, n/shard) {
+			in := there[i*n/max(1, n/shard) : (i+1)*n/max(1, n/shard)]
+			s := Shard{Company: company(n, len(in), k), Dealt: slices.Clone(in)}
+			if at := slices.IndexFunc(in, func(d *Device) bool { return hostile[d] }); at >= 0 && slices.Contains(in, victim) {
+				s.Sum, struck = s.Dealt, append(struck, in[at])
+			}
+			shards = append(shards, s)
+		}
+		for _, d := range b.Take(shards, k, n) {
+			if d.Excluded = true; !hostile[d] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// grown are devices, the first of which are hostile: a twentieth.
+func grown(n int) (all []*Device, hostile map[*Device]bool) {
+	hostile = map[*Device]bool{}
+	for i := range n {
+		d := &Device{N: round.Device(i)}
+		all, hostile[d] = append(all, d), i < (n+19)/20
+	}
+	return all, hostile
+}
+
+// A device that has struck has itself excluded and enrols anew: never more are hostile at a time than are declared, and over
+// the trace many. They frame nobody.
+func TestHostileRenewalFramesNobody(t *testing.T) {
+	for _, c := range []struct{ devices, shard int }{{16, 8}, {40, 8}, {100, 12}} {
+		for seed := range uint64(8) {
+			all, hostile := grown(c.devices)
+			renew := func(_ int, struck, there []*Device) []*Device {
+				for _, d := range struck {
+					d.Excluded = true
+					again := &Device{N: round.Device(len(hostile))}
+					hostile[again] = true
+					there = append(there, again)
+				}
+				return there
+			}
+			if changing(seed, 150, c.shard, all, hostile, renew) {
+				t.Errorf("%d devices in shards of %d, seed %d: an honest one is convicted", c.devices, c.shard, seed)
+			}
+		}
+	}
+}
+
+// A fleet shrinks while a trace goes on, and with it how many may be hostile: the alarms of before were made by more.
+func TestShrinkingFleetFramesNobody(t *testing.T) {
+	for seed := range uint64(5) {
+		all, hostile := grown(120)
+		shrink := func(at int, _, there []*Device) []*Device {
+			if at != 100 {
+				return there
+			}
+			left := []*Device{}
+			for i, d := range all {
+				if i < 3 || i >= 63 {
+					left = append(left, d)
+				}
+			}
+			return left
+		}
+		if changing(seed, 160, 10, slices.Clone(all), hostile, shrink) {
+			t.Errorf("seed %d: an honest device is convicted", seed)
+		}
+	}
+}
+
 // fleets are those that issue reports named, and the smallest that a job makes by default.
 var fleets = []drill{
 	{devices: 64, coalition: 2, declared: 4, shard: 10},
