@@ -24,13 +24,14 @@ func (j *JobAccount) ExampleBits() (bits float64, ok bool) {
 }
 
 // mostShown tells an owner, before anything is sent, what all rounds of a job could tell about one
-// example. It counts the rounds that a coordinator may call lost. A character of text that a good
+// example. It counts the rounds that a coordinator may call lost. With groups it holds given how examples were dealt: one
+// that others are near-duplicates of decides where these are, too. A character of text that a good
 // model of the language predicts has about one bit.
 func mostShown(j *wire.Job) string {
 	if !(j.Privacy.OwnNoise > 0) {
 		return "; nothing but its coordinator's honesty bounds what can leave this device about an example"
 	}
 	bits := announcedBits(j.Rounds, groupNoise(j.Privacy.OwnNoise, int(j.Groups)), 1)
-	return fmt.Sprintf("; in all rounds of this job at most %.3g bits about any one example can leave this device, whoever lies; that is about %.0f characters",
+	return fmt.Sprintf("; in all rounds of this job at most %.3g bits about any one example can leave this device, whoever lies, given which of them are alike; that is about %.0f characters",
 		bits, math.Ceil(bits))
 }

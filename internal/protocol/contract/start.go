@@ -20,7 +20,8 @@ import (
 //	300 rounds of invoices, BitFit                            42           11     14
 //
 // Starts that have an update hold one text's embeddings have a B of 1e3 to 1e6. The product of A
-// and B has no bound: if A is 0 it is 0, whatever B is. The head's bounds are so wide that a bias can
+// and B has no bound: if A is 0 it is 0, whatever B is. B is bounded at the scale of rank_max: where a job scales
+// by rank, a round at rank b lets it do rank_max/b times as much. The head's bounds are so wide that a bias can
 // still pick a label. They are a fence, and no proof: that is a device's own noise.
 func StartBounds() wire.Bounds {
 	return wire.Bounds{A: 12, B: 40, Head: 250, Bias: 75, Whole: 60, Modules: 30}
