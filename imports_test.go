@@ -74,7 +74,7 @@ internal/app/bases/start: model/hub internal/app/bases internal/leaf/named inter
 internal/app/rehearsal: coordinator edge internal/app/bench job model
 internal/app/bench: internal/leaf/l2 data/dataset edge internal/app/accounts job job/training edge/leak model wasm/program data/task model/trainer wasm internal/app/bases internal/app/usage
 internal/leaf/cputime:
-internal/app/command: internal/leaf/named data/dataset edge internal/leaf/nearest internal/leaf/terminal internal/leaf/strict job model/known internal/app/usage
+internal/app/command: internal/leaf/named data/dataset edge internal/leaf/nearest internal/leaf/terminal internal/leaf/strict job model model/known internal/app/usage
 internal/app/command/device: internal/app/accounts internal/leaf/named data/dataset edge internal/app/command internal/app/engine internal/app/generation internal/app/predict edge/leak
     model internal/app/bench internal/app/participation internal/app/bases internal/app/usage internal/app/inspection
 internal/app/command/operator: internal/leaf/named dp/audit dp/audit/membership coordinator/natsaccess coordinator/relay coordinator/server coordinator/store data/dataset

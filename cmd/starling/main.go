@@ -26,5 +26,6 @@ func newRootCmd(a *command.App) *cobra.Command {
 	}
 	root.AddCommand(operator.Commands(a, nil, nil)...)
 	root.AddCommand(device.Commands(a, plugins.Flags())...)
+	command.AddMakers(root, operator.Makers(a)...)
 	return root
 }

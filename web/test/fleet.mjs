@@ -33,8 +33,8 @@ export async function until(what, probe, story = () => "", limit = 60_000) {
 /** Invoices for some devices and to validate with: files, the option of serve, and the job's labels. */
 async function invoices(dir, devices) {
   const data = join(dir, "data"), validation = join(dir, "validation");
-  assert.equal(await start(["invoices", "--out", data, "--clients", String(devices)]).done, 0);
-  assert.equal(await start(["invoices", "--out", validation, "--split", "validation", "--clients", "1"]).done, 0);
+  assert.equal(await start(["lab", "invoices", "--out", data, "--clients", String(devices)]).done, 0);
+  assert.equal(await start(["lab", "invoices", "--out", validation, "--split", "validation", "--clients", "1"]).done, 0);
   return {
     files: readdirSync(data).map((name) => join(data, name)), validation: join(validation, "validation-0.jsonl"),
     keys: 'labels: [catering, energy, freight, maintenance, office, software, telecom, travel, "<img src=x onerror=alert(1)>"]',

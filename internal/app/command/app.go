@@ -136,6 +136,9 @@ func Root(a *App, newRoot func(*App) *cobra.Command) *cobra.Command {
 	root.AddCommand(version)
 	root.SilenceUsage, root.SilenceErrors = true, true
 	groups(root)
+	addGroups(root)
+	setUsage(root)
+	complete(root)
 	asked := root.Flags().Bool("version", false, "the same as the command version")
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if *asked {

@@ -27,7 +27,7 @@ func TestServeQuestionsFromFiles(t *testing.T) {
 	const devices = 3
 	data := filepath.Join(dir, "data")
 	for split, clients := range map[string]int{"train": devices, "validation": 1, "test": 1} {
-		cmd := exec.CommandContext(watchdog.Context(t), binary, "invoices", "--questions", "--out", data, "--split", split,
+		cmd := exec.CommandContext(watchdog.Context(t), binary, "lab", "invoices", "--questions", "--out", data, "--split", split,
 			"--clients", fmt.Sprint(clients), "--per-client", "12")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("invoices: %v\n%s", err, out)

@@ -32,5 +32,6 @@ func newRootCmd(a *command.App) *cobra.Command {
 	root.AddCommand(operator.Commands(a, plots.Plots{}, natsserver.Start)...)
 	root.AddCommand(commands.Commands(a)...)
 	root.AddCommand(device.Commands(a, plugins.Flags())...)
+	command.AddMakers(root, append(operator.Makers(a), commands.Makers(a)...)...)
 	return root
 }

@@ -178,10 +178,10 @@ func runContained(t *testing.T, root string, c v1.Config) {
 		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: image.User, HostID: os.Getgid(), Size: 1}}
 		return cmd
 	}
-	if out, err := within(nil, "invoices", "--out", "/tmp/data", "--clients", fmt.Sprint(devices)).CombinedOutput(); err != nil {
+	if out, err := within(nil, "lab", "invoices", "--out", "/tmp/data", "--clients", fmt.Sprint(devices)).CombinedOutput(); err != nil {
 		t.Fatalf("invoices: %v\n%s", err, out)
 	}
-	if out, err := within(nil, "invoices", "--out", "/etc/data", "--clients", "1").CombinedOutput(); err == nil && os.Geteuid() == 0 {
+	if out, err := within(nil, "lab", "invoices", "--out", "/etc/data", "--clients", "1").CombinedOutput(); err == nil && os.Geteuid() == 0 {
 		t.Errorf("it writes its root: %s", out)
 	}
 	job := filepath.Join(root, "etc/starling/job.yaml")

@@ -46,7 +46,7 @@ privacy: {simulated_population: 1000000, simulated_cohort: 10000}
 		}
 		run("job", "submit", "--dir", state, "--pool", pool, file)
 	}
-	run("invoices", "--out", data, "--clients", fmt.Sprint(devices))
+	run("lab", "invoices", "--out", data, "--clients", fmt.Sprint(devices))
 	submit("first", "fleet", 2)
 	server := start(t, binary, "serve", "--dir", state, "--listen", freePort(t), "--log", "text")
 	token := server.await(t, `starling join --fleet (\S+)`)[1]

@@ -32,9 +32,9 @@ func TestServerOfTwoJobs(t *testing.T) {
 		}
 		return string(out)
 	}
-	run("invoices", "--out", data, "--clients", fmt.Sprint(devices))
+	run("lab", "invoices", "--out", data, "--clients", fmt.Sprint(devices))
 	public := filepath.Join(dir, "public")
-	run("invoices", "--out", public, "--split", "validation", "--clients", "1")
+	run("lab", "invoices", "--out", public, "--split", "validation", "--clients", "1")
 	for name, priority := range map[string]string{"first": "1", "second": "0"} {
 		text := fmt.Sprintf(`
 name: %s

@@ -153,7 +153,7 @@ func TestServeSurvivesKill(t *testing.T) {
 	binary := build(t)
 	const devices, rounds = 4, 4
 	data := filepath.Join(dir, "data")
-	if out, err := exec.CommandContext(watchdog.Context(t), binary, "invoices", "--out", data, "--clients", fmt.Sprint(devices)).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(watchdog.Context(t), binary, "lab", "invoices", "--out", data, "--clients", fmt.Sprint(devices)).CombinedOutput(); err != nil {
 		t.Fatalf("invoices: %v\n%s", err, out)
 	}
 	job := filepath.Join(dir, "job.yaml")

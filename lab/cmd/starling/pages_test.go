@@ -69,7 +69,7 @@ func TestAuditOfPages(t *testing.T) {
 	}
 	var made struct{ Files []string }
 	for _, split := range []string{"train", "red"} {
-		do(&made, "invoices", "--questions", "--pages", "--asked", "sender=1", "--split", split, "--clients", "1", "--per-client", "72", "--providers", "12", "--out", dir)
+		do(&made, "lab", "invoices", "--questions", "--pages", "--asked", "sender=1", "--split", split, "--clients", "1", "--per-client", "72", "--providers", "12", "--out", dir)
 	}
 	base := filepath.Join(dir, "base")
 	do(&made, "pretrain", "--architecture", "t5", "--generated", "--patches", "--layers", "1", "--steps", "4", "--batch", "4", "--vocab", "600", "--out", base)
@@ -133,7 +133,7 @@ enrolment: {secret: a secret of the test}
 	}
 	data := filepath.Join(dir, "data")
 	for split, clients := range map[string]int{"train": devices, "validation": 1, "test": 1} {
-		if code, _, stderr := runCLI(t, "invoices", "--questions", "--pages", "--ocr-noise", "0.05", "--split", split, "--clients", fmt.Sprint(clients),
+		if code, _, stderr := runCLI(t, "lab", "invoices", "--questions", "--pages", "--ocr-noise", "0.05", "--split", split, "--clients", fmt.Sprint(clients),
 			"--per-client", "8", "--out", data); code != 0 {
 			t.Fatal(stderr)
 		}

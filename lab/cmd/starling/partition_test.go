@@ -99,7 +99,7 @@ func TestPartitionFromAFile(t *testing.T) {
 // Generated paintings are a folder like any other, of which rare artists can be left out.
 func TestPaintingsByArtist(t *testing.T) {
 	art := filepath.Join(t.TempDir(), "art")
-	code, _, stderr := runCLI(t, "paintings", "--out", art, "--artists", "3", "--each", "12", "--minor", "2", "--side", "16")
+	code, _, stderr := runCLI(t, "lab", "paintings", "--out", art, "--artists", "3", "--each", "12", "--minor", "2", "--side", "16")
 	if code != 0 {
 		t.Fatal(stderr)
 	}
@@ -116,7 +116,7 @@ func TestPaintingsByArtist(t *testing.T) {
 	if code, _, stderr := runCLI(t, "partition", "--data", art, "--min-per-class", "30"); code == 0 || !strings.Contains(stderr, "min_per_class is 30") {
 		t.Errorf("nobody has as many: code %d, %s", code, stderr)
 	}
-	if code, _, stderr := runCLI(t, "paintings", "--out", art, "--side", "3"); code != 2 || !strings.Contains(stderr, "want 8 to 512") {
+	if code, _, stderr := runCLI(t, "lab", "paintings", "--out", art, "--side", "3"); code != 2 || !strings.Contains(stderr, "want 8 to 512") {
 		t.Errorf("a side of 3: code %d, %s", code, stderr)
 	}
 }

@@ -31,7 +31,7 @@ func TestJoinNamedPeers(t *testing.T) {
 		}
 		return strings.TrimSpace(out.String())
 	}
-	ask("invoices", "--out", in("data"), "--clients", fmt.Sprint(devices))
+	ask("lab", "invoices", "--out", in("data"), "--clients", fmt.Sprint(devices))
 	var names strings.Builder
 	names.WriteString("# the three of us\n\n")
 	for i := range devices {

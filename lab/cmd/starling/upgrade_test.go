@@ -134,7 +134,7 @@ func copyStore(t *testing.T, from, to string) {
 func returning(t *testing.T, binary, dir string, tokens ...string) (devices []*process) {
 	t.Helper()
 	data := filepath.Join(dir, "data")
-	if code, _, stderr := runCLI(t, "invoices", "--out", data, "--clients", "3"); code != 0 {
+	if code, _, stderr := runCLI(t, "lab", "invoices", "--out", data, "--clients", "3"); code != 0 {
 		t.Fatal(stderr)
 	}
 	for i := range 3 {

@@ -69,6 +69,7 @@ base model and your data.`,
 	fl := cmd.Flags()
 	var maskedOnly, clearOnly bool
 	fl.StringVar(&f.preset, "preset", "", "docvqa-winner: the PFL-DocVQA competition's winner; dp-dylora: BERT-small at several ranks")
+	command.Values(cmd, "preset", "docvqa-winner", "dp-dylora")
 	fl.StringSliceVar(&f.schemes, "schemes", nil, "masked and unmasked schemes by name, or masked:NAME, clear:NAME; default all")
 	fl.BoolVar(&maskedOnly, "masked-only", false, "masked schemes only")
 	fl.BoolVar(&clearOnly, "clear-only", false, "schemes without a mask only")

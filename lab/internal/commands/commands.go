@@ -12,7 +12,7 @@ import (
 // Commands are the laboratory's, over the streams of a.
 func Commands(a *command.App) []*cobra.Command {
 	a.Input = append(a.Input, sweep.ErrSettings)
-	return []*cobra.Command{
+	return command.In(command.Laboratory,
 		newSimulateCmd(a),
 		newShadowsCmd(a),
 		newSweepCmd(a),
@@ -20,11 +20,13 @@ func Commands(a *command.App) []*cobra.Command {
 		newPartitionCmd(a),
 		newReproduceCmd(a),
 		newWorkerCmd(a),
-		newPaintingsCmd(a),
-		newVoicesCmd(a),
-		newFederationCmd(a),
 		newPretrainCmd(a),
 		newBandwidthCmd(a),
 		newLoadtestCmd(a),
-	}
+	)
+}
+
+// Makers write test data: they are below the command lab.
+func Makers(a *command.App) []*cobra.Command {
+	return []*cobra.Command{newPaintingsCmd(a), newVoicesCmd(a), newFederationCmd(a)}
 }

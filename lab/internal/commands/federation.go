@@ -55,7 +55,7 @@ chooses on them. Scores are stated for each set, and their mean.
 
 --generated makes sets of the same kinds: tables whose cells are asked for, tables with
 statements that are answered yes or no, and invoices.`,
-		Example: `  starling federation --out fed --wtq wtq --tabfact tabfact --sroie sroie --clients 1,5,4
+		Example: `  starling lab federation --out fed --wtq wtq --tabfact tabfact --sroie sroie --clients 1,5,4
   starling simulate --base model/base/documents --data fed/train.jsonl --partition fed/clients.json --test fed/test.jsonl \
     --population 10 --cohort 4 --set cohort.sampling=fixed --set shard.corrupt=0 --set privacy.none=true`,
 		Args: command.NoArgs,

@@ -31,7 +31,7 @@ func newPaintingsCmd(a *command.App) *cobra.Command {
 them: who painted it is the label. An artist has a palette, a stroke and a canvas of its
 own, which its paintings vary. Another --split has other paintings by the same artists.
 --minor adds artists with a third as many, which --min-per-class leaves out again.`,
-		Example: "  starling paintings --out art && starling paintings --out art-test --split test --each 20\n  starling partition --data art --min-per-class 100",
+		Example: "  starling lab paintings --out art && starling lab paintings --out art-test --split test --each 20\n  starling partition --data art --min-per-class 100",
 		Args:    command.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if out == "" {

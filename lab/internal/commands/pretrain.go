@@ -99,7 +99,7 @@ trained to go on in generated commands with the calls of functions that they com
 words that everybody uses, and in generated prose.
 
 --architecture hubert --recordings DIR makes a small HuBERT (8,000 samples a second, 40
-frames of them) that tells the labels of recordings, as starling voices writes them: of each
+frames of them) that tells the labels of recordings, as starling lab voices writes them: of each
 it hears another pace, noise, place and filter whenever it comes. The head that tells them
 is thrown away.`,
 		Args: command.NoArgs,
@@ -200,6 +200,7 @@ is thrown away.`,
 	f.IntVar(&documents.sentinels, "sentinels", 0, "with --architecture t5: special tokens for so many hidden tokens of each objective of task pretrain, at most 100 (0: 4, 3 and 2)")
 	f.StringVar(&out, "out", "", "folder to write")
 	f.StringVar(&format, "format", string(model.NF4), "how matrices are stored: nf4, bf16 or f32")
+	command.Values(cmd, "format", string(model.NF4), "bf16", "f32")
 	f.BoolVar(&packed, "packed", false, "with --format nf4: write the 4-bit codes themselves, an eighth of the size, which no other program reads")
 	f.IntVar(&to.hidden, "hidden", to.hidden, "width")
 	f.IntVar(&to.layers, "layers", to.layers, "layers")

@@ -93,6 +93,12 @@ what the simulated deployment would spend.`,
 	fl.StringVar(&f.out, "out", "starling-simulate", "folder that gets a folder of its own for these settings")
 	fl.StringVar(&f.plot, "plot", "", "file that shows accuracy against epsilon, bytes and rank: .svg, .pdf, .png or .tex (pgfplots); runs in --out that differ in the seed alone give it intervals")
 	f.queue.add(fl)
+	command.Headings(fl,
+		[]string{"What is simulated", "job", "set", "base", "population", "sampling-rate", "cohort", "true-cohort", "rounds", "epsilon", "dropout", "seed"},
+		[]string{"Data", "data", "test", "examples", "alpha", "partition", "iid", "min-per-class", "min-examples", "text-column", "label-column", "unlabelled"},
+		[]string{"Results", "out", "plot", "every", "validation"},
+		[]string{"Computing", "workers", "engine", "together", "pjrt"},
+		[]string{"Other machines", "nats", "nats-ca", "nats-cert", "nats-key", "nats-creds", "nats-pin", "nats-listen", "audit"})
 	return cmd
 }
 

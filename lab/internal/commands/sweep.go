@@ -80,6 +80,7 @@ against what was published.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.preset, "preset", "", "the sweep of a published table or figure, in place of a file")
+	command.Values(cmd, "preset", sweep.Presets()...)
 	fl.BoolVar(&f.list, "presets", false, "list the presets and end")
 	fl.StringVar(&f.data, "data", "", "labelled file that every run simulates, in place of the sweep file's")
 	fl.StringVar(&f.partition, "partition", "", "file that says which examples of --data each client has (see simulate)")

@@ -38,7 +38,7 @@ train.intents.jsonl and so on, too, with "label" in place of "text". Of ten spea
 validates and one tests, with voices of espeak-ng that no other has. With --flite half of
 those that train speak by flite (install it, too), whose voices were made of people's. A second takes 32 kB at
 the usual rate. The same command again makes what is missing.`,
-		Example: "  starling voices --out words && starling simulate --data words --test words/testing_list.txt --base BASE\n  starling voices --out strings --say strings --speakers 300",
+		Example: "  starling lab voices --out words && starling simulate --data words --test words/testing_list.txt --base BASE\n  starling lab voices --out strings --say strings --speakers 300",
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {

@@ -3,6 +3,8 @@
 package device
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/internal/app/command"
@@ -11,5 +13,7 @@ import (
 
 // Commands are all of them; engines are what predict and generate may compute with.
 func Commands(a *command.App, engines engine.Flags) []*cobra.Command {
-	return []*cobra.Command{newJoinCmd(a), newBenchCmd(a), newAccountCmd(a), newIdentityCmd(a), newPredictCmd(a, engines), newGenerateCmd(a, engines), newProgramCmd(a)}
+	return slices.Concat(
+		command.In(command.TakePart, newJoinCmd(a), newBenchCmd(a), newAccountCmd(a), newIdentityCmd(a), newProgramCmd(a)),
+		command.In(command.UseModel, newPredictCmd(a, engines), newGenerateCmd(a, engines)))
 }

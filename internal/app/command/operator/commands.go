@@ -3,6 +3,8 @@
 package operator
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/coordinator/natsaccess"
@@ -14,23 +16,14 @@ import (
 // where the program links nothing that does.
 func Commands(a *command.App, p Plots, n natsaccess.Start) []*cobra.Command {
 	a.Input = append(a.Input, store.ErrNoStore)
-	return []*cobra.Command{
-		newDemoCmd(a),
-		newServeCmd(a, n),
-		newGatewayCmd(a),
-		newTokenCmd(a),
-		newDevicesCmd(a),
-		newOperatorCmd(a),
-		newInvoicesCmd(a),
-		newInspectCmd(a),
-		newBaseCmd(a),
-		newExportCmd(a),
-		newImportCmd(a),
-		newEvaluateCmd(a),
-		newJobCmd(a),
-		newPrivacyCmd(a, p),
-		newAuditCmd(a, p),
-		newSecaggCmd(a),
-		newManCmd(a),
-	}
+	return slices.Concat(
+		command.In(command.RunJob, newDemoCmd(a), newServeCmd(a, n), newJobCmd(a), newTokenCmd(a), newDevicesCmd(a), newOperatorCmd(a),
+			newGatewayCmd(a), newBaseCmd(a)),
+		command.In(command.UseModel, newEvaluateCmd(a), newExportCmd(a), newImportCmd(a)),
+		command.In(command.PlanPrivacy, newPrivacyCmd(a, p), newAuditCmd(a, p), newSecaggCmd(a)),
+		command.In(command.TakePart, newInspectCmd(a)),
+		[]*cobra.Command{newManCmd(a)})
 }
+
+// Makers write test data: they are below the command lab.
+func Makers(a *command.App) []*cobra.Command { return []*cobra.Command{newInvoicesCmd(a)} }

@@ -48,6 +48,7 @@ mid-round. The data is generated invoices, or your own labelled file.`,
 	}
 	fl := demoFlagSet(&f)
 	cmd.Flags().AddFlagSet(fl)
+	command.Values(cmd, "task", "classify", "tag", "image", "listen", "answer", "causal")
 	cmd.Flags().SetNormalizeFunc(fl.GetNormalizeFunc())
 	return cmd
 }

@@ -95,5 +95,6 @@ trust_remote_code=True; without it transformers refuses the folder.`,
 	f.StringVar(&rank, "rank", "best", "rank to cut to, or best: the one that validation chose")
 	f.StringVar(&format, "format", model.ExportPEFT, "peft, merged or safetensors")
 	f.BoolVar(&bare, "no-base", false, "with --format peft: leave the base out")
+	command.Values(cmd, "format", model.ExportPEFT, "merged", "safetensors")
 	return cmd
 }

@@ -33,8 +33,8 @@ documents, one half of those providers, one of the test split's. Both name the f
 in members.json, which starling audit takes as --in: those of whom a training split
 has documents that was made with the same flags but --train-clients and
 --train-per-client.`,
-		Example: "  starling invoices --out data --clients 4\n  starling invoices --out data --split test --clients 40 --per-client 8\n" +
-			"  starling invoices --questions --identifiers --split red --asked 'sender=2,tax number=1' --out red",
+		Example: "  starling lab invoices --out data --clients 4\n  starling lab invoices --out data --split test --clients 40 --per-client 8\n" +
+			"  starling lab invoices --questions --identifiers --split red --asked 'sender=2,tax number=1' --out red",
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {

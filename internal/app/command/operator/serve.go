@@ -74,6 +74,16 @@ one fleet, until it is stopped.`,
 	cmd.Flags().StringSliceVar(&f.Gateways, "gateway", nil, "name of a gateway that --nats-listen lets in, once for each; its settings are written to gateways/NAME.yaml in --dir")
 	log.Flags(cmd.Flags())
 	command.Settings(cmd)
+	command.Headings(cmd.Flags(),
+		[]string{"Job and state", "job", "dir", "store", "blobs", "witness", "despite-dropout", "linger"},
+		[]string{"How devices reach it", "listen", "url", "allow-origin", "trust-proxy", "qr"},
+		[]string{"TLS", "tls", "tls-cert", "tls-key", "acme", "acme-directory", "acme-ca"},
+		[]string{"Dashboard and operators", "admin", "admin-url", "oidc-issuer-url", "oidc-client-id", "oidc-client-secret-file", "oidc-groups-claim",
+			"oidc-admin", "oidc-operator", "oidc-viewer"},
+		[]string{"Public data", "validation", "test", "test-every-rank", "sample", "text-column", "label-column", "unlabelled"},
+		[]string{"Several jobs", "most-jobs", "fleet-epsilon", "fleet-delta"},
+		[]string{"Gateways", "nats", "nats-ca", "nats-cert", "nats-key", "nats-creds", "nats-pin", "nats-listen", "gateway"},
+		[]string{"Log and settings", "log", "log-level", "verbose", "config"})
 	return cmd
 }
 

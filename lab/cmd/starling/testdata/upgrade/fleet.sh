@@ -25,7 +25,7 @@ deadlines: {min: 2s}
 JOB
   "$program" job submit --dir state $name.yaml >/dev/null
 done
-"$program" invoices --out data --clients 3 >/dev/null
+"$program" lab invoices --out data --clients 3 >/dev/null 2>&1 || "$program" invoices --out data --clients 3 >/dev/null
 "$program" serve --dir state --fleet-epsilon 1e9 --fleet-delta 0.01 --log text 2>serve.err &
 running=$!
 until [ "$(grep -c 'join with: starling join' serve.err)" -ge 2 ]; do sleep 0.2; done

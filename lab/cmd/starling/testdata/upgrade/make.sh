@@ -23,7 +23,7 @@ shard: {size: 4, floor: 2, corrupt: 0, breach_bits: 0}
 privacy: {epsilon: 1000000, noise_multiplier: 0.01, delta: 0.001}
 deadlines: {min: 2s}
 JOB
-"$program" invoices --out data --clients 3 >/dev/null
+"$program" lab invoices --out data --clients 3 >/dev/null 2>&1 || "$program" invoices --out data --clients 3 >/dev/null
 "$program" serve --job job.yaml --dir state 2>serve.err &
 server=$!
 running=$server
