@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/starling-fl/starling/dp"
 )
@@ -35,16 +36,9 @@ func (j Job) Own(z float64) Own {
 	if !j.OwnNoise() {
 		return Own{}
 	}
-	o := Own{OwnNoise: dp.OwnNoise{Honest: 1, Apart: uint32(j.honestApart())}, Max: j.mostShares()}
+	o := Own{OwnNoise: dp.OwnNoise{Honest: 1, Apart: uint32(j.honestApart())}, Min: j.leastRelease(), Max: j.mostShares()}
 	if j.Privacy.Noise == NoiseDevices {
 		o.Honest = uint32(j.honest())
-		switch {
-		case j.Shard.Trim > 0: // thresholds hold each shard to it
-		case j.Sampled():
-			o.Min = int(o.Honest)
-		default:
-			o.Min = j.Cohort.Floor
-		}
 	}
 	o.Seen = j.Sampled() && j.Privacy.Noise == NoiseSilo && j.Providers.Max == 0
 	// Seven digits, rounded up, and a little above for the rounding of variances.
@@ -54,6 +48,17 @@ func (j Job) Own(z float64) Own {
 	}
 	o.Multiplier = max(j.Privacy.OwnNoise, need)
 	return o
+}
+
+// leastRelease is Own.Min.
+func (j Job) leastRelease() int {
+	switch {
+	case j.Privacy.Noise != NoiseDevices, j.Shard.Trim > 0: // thresholds hold each shard to it
+		return 0
+	case j.Sampled():
+		return j.honest()
+	}
+	return j.Cohort.Floor
 }
 
 // honest is the number of honest devices that a release surely has noise of. The declared
@@ -152,14 +157,33 @@ func (j Job) mostShares() int {
 	}
 	n, q := j.Cohort.Population, j.Cohort.SamplingRate
 	limit := 0.02 * j.FloorDelta() / (float64(j.Draws()) * q)
-	lo, hi := int(j.ExpectedCohort()), n
+	return most(mostKey{n, q, limit, int(j.ExpectedCohort())})
+}
+
+// mostKey is what the largest cohort follows from.
+type mostKey struct {
+	n           int
+	rate, limit float64
+	expected    int
+}
+
+// mosts are of int by mostKey. A search for a quorum asks for the same one thousands of times, and of
+// a million devices one takes a second.
+var mosts sync.Map
+
+func most(k mostKey) int {
+	if found, ok := mosts.Load(k); ok {
+		return found.(int)
+	}
+	lo, hi := k.expected, k.n
 	for lo < hi {
-		if mid := lo + (hi-lo)/2; dp.BinomialTail(n-1, q, mid) <= limit {
+		if mid := lo + (hi-lo)/2; dp.BinomialTail(k.n-1, k.rate, mid) <= k.limit {
 			hi = mid
 		} else {
 			lo = mid + 1
 		}
 	}
+	mosts.Store(k, hi)
 	return hi
 }
 
@@ -167,7 +191,7 @@ func (j Job) mostShares() int {
 // round's honest devices: that fewer of them are drawn and stay than the noise is counted
 // for, also where whole shards are lost, or that more are drawn than noise is made up for.
 func (j Job) fewHonest(a dp.Attendance, active int) float64 {
-	least := j.Own(1).Min
+	least := j.leastRelease()
 	most := 0.0
 	if n := j.mostShares(); n > 0 {
 		most = dp.BinomialTail(active-1, j.Cohort.SamplingRate, n)

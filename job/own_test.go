@@ -4,8 +4,10 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
 // owned is a job whose devices add noise.
@@ -130,5 +132,25 @@ func TestLostGroups(t *testing.T) {
 	}
 	if a.Lost(4) != 0 {
 		t.Error("more groups are lost than there are")
+	}
+}
+
+// The search for a quorum asks a million times what a cohort does not exceed, and the answer is the
+// same: a job of a million devices that add their own noise is read in some seconds of processor time.
+func TestLargeFleetsOfOwnNoise(t *testing.T) {
+	j := owned(NoiseDevices, 1_000_000, 0.01)
+	watchdog.Within(t, time.Minute, "a job of a million devices", func() {
+		if q, err := j.Quorum(); err != nil || q.Ready == 0 {
+			t.Errorf("%+v, %v", q, err)
+		}
+	})
+	// What is kept is what would be found.
+	for _, n := range []int{50, 1000, 1_000_000} {
+		k := owned(NoiseDevices, n, 0.5)
+		most := k.mostShares()
+		limit := 0.02 * k.FloorDelta() / (float64(k.Draws()) * 0.5)
+		if again := k.mostShares(); again != most || dp.BinomialTail(n-1, 0.5, most) > limit || dp.BinomialTail(n-1, 0.5, most-1) <= limit {
+			t.Errorf("of %d devices at most %d, then %d", n, most, again)
+		}
 	}
 }
