@@ -338,6 +338,23 @@ func TestTheEdgeLinksNoServer(t *testing.T) {
 	}
 }
 
+// What a page loads first is for most jobs, which have texts: what a few need is in the full build, which pages of those load.
+func TestThePageLoadsLittle(t *testing.T) {
+	not := []string{module + "internal/leaf/pattern", module + "internal/leaf/jinja", "golang.org/x/text/", "image/", "compress/",
+		"net/http", "encoding/xml", "encoding/gob", "text/template", "archive/", "crypto/x509"}
+	deps := list(t, "GOOS=js", "GOARCH=wasm")["cmd/starling-web"].Deps
+	if len(deps) == 0 {
+		t.Fatal("no package is linked")
+	}
+	for _, dep := range deps {
+		for _, prefix := range not {
+			if strings.HasPrefix(dep, prefix) {
+				t.Errorf("cmd/starling-web without the tag full links %s", dep)
+			}
+		}
+	}
+}
+
 // onlyLaboratory are modules that the laboratory draws, queues, generates and reads back with.
 var onlyLaboratory = []string{"github.com/nats-io/nats-server", "github.com/nats-io/jwt", "gonum.org/v1/plot", "codeberg.org/", "git.sr.ht/", "github.com/mmcloughlin/avo",
 	"github.com/makiuchi-d/gozxing", "github.com/santhosh-tekuri/jsonschema", "github.com/rogpeppe/go-internal", "github.com/johannesboyne/gofakes3", "github.com/zitadel/", "github.com/google/go-containerregistry", "golang.org/x/crypto/x509roots", "k8s.io/api", "sigs.k8s.io/"}

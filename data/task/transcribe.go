@@ -1,3 +1,5 @@
+//go:build !js || full
+
 package task
 
 import (
@@ -19,22 +21,6 @@ type transcribe struct {
 	characters *tokenizer.Characters
 	spelling   Spelling
 	letters    []string // that are read as a character each
-}
-
-// A Transcriber is a Labeller of recordings, whose labels are characters: the scores of a recording
-// are those of all of its frames, and the prediction is a text.
-type Transcriber interface {
-	Labeller
-	// Text returns what labels spell.
-	Text(labels []int) string
-	// Probability returns that of what labels spell, over all ways to spell it: 0..1, and smaller
-	// the longer it is.
-	Probability(scores []float32, labels []int) float64
-	// Any returns a text of a few characters drawn by below, which returns a number in 0..n-1.
-	Any(below func(n int) int) string
-	// Beams returns a Transcriber that searches for the likeliest text with n prefixes (see
-	// Spelling); 1 takes each frame's best character.
-	Beams(n int) (Transcriber, error)
 }
 
 var transcribeKind = kind{columns: transcribeColumns, takes: []dataset.Form{dataset.FormTranscripts}, textless: true, make: func(p parts) (Task, error) {

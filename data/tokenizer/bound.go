@@ -1,7 +1,6 @@
 package tokenizer
 
 import (
-	"fmt"
 	"iter"
 	"unicode/utf8"
 )
@@ -50,31 +49,6 @@ func within(text string, limit int) string {
 		limit--
 	}
 	return text[:limit]
-}
-
-// bound refuses replacements longer than any of Unicode's.
-func (m *charsmap) bound() error {
-	for from, i := 0, 0; i < len(m.values); i++ {
-		if m.values[i] != 0 {
-			continue
-		}
-		if n := utf8.RuneCountInString(m.values[from:i]); n > maxRule {
-			return fmt.Errorf("%w: precompiled_charsmap: a rule puts %d characters for what it finds, the limit is %d", ErrVocab, n, maxRule)
-		}
-		from = i + 1
-	}
-	return nil
-}
-
-// plain reports whether spaces, and ASCII's letters and digits, stay as they are: a text can
-// then be mapped in chunks.
-func (m *charsmap) plain() bool {
-	for c := range byte(utf8.RuneSelf) {
-		if part, ok := m.shortest(string(rune(c))); ok && (alphanumeric(c) || c == ' ') && part != string(rune(c)) {
-			return false
-		}
-	}
-	return true
 }
 
 func alphanumeric(c byte) bool {

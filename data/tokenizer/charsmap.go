@@ -1,3 +1,5 @@
+//go:build !js || full
+
 package tokenizer
 
 import (
@@ -106,3 +108,28 @@ func (m *charsmap) matches(text string, f func(value, length int) (more bool)) {
 }
 
 func trieOffset(unit uint32) uint32 { return unit >> 10 << (unit >> 6 & 8) }
+
+// bound refuses replacements longer than any of Unicode's.
+func (m *charsmap) bound() error {
+	for from, i := 0, 0; i < len(m.values); i++ {
+		if m.values[i] != 0 {
+			continue
+		}
+		if n := utf8.RuneCountInString(m.values[from:i]); n > maxRule {
+			return fmt.Errorf("%w: precompiled_charsmap: a rule puts %d characters for what it finds, the limit is %d", ErrVocab, n, maxRule)
+		}
+		from = i + 1
+	}
+	return nil
+}
+
+// plain reports whether spaces, and ASCII's letters and digits, stay as they are: a text can
+// then be mapped in chunks.
+func (m *charsmap) plain() bool {
+	for c := range byte(utf8.RuneSelf) {
+		if part, ok := m.shortest(string(rune(c))); ok && (alphanumeric(c) || c == ' ') && part != string(rune(c)) {
+			return false
+		}
+	}
+	return true
+}

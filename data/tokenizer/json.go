@@ -213,3 +213,10 @@ func (t *WordPiece) MarshalJSON() ([]byte, error) {
 	d.AddedTokens = append(d.AddedTokens, t.added...)
 	return json.Marshal(d) // maps are written in key order
 }
+
+func orNull(raw json.RawMessage) []byte {
+	if len(raw) == 0 {
+		return []byte("null")
+	}
+	return raw
+}

@@ -139,3 +139,22 @@ func isIdeograph(r rune) bool {
 	}
 	return false
 }
+
+// normalForm is one of Unicode's normal forms. A run of more than 30 marks, into which
+// x/text puts U+034F, is left without these.
+func normalForm(form, text string) string {
+	if isASCII(text) {
+		return text
+	}
+	const joiner = "\u034F" // it begins anew for every form
+	parts := strings.Split(text, joiner)
+	for i, part := range parts {
+		parts[i] = strings.ReplaceAll(normalized(form, part), joiner, "")
+	}
+	return strings.Join(parts, joiner)
+}
+
+// lower is each character in lower case, of which İ alone becomes two.
+func lower(text string) string {
+	return strings.ToLower(strings.ReplaceAll(text, "İ", "i\u0307"))
+}

@@ -7,6 +7,11 @@ import (
 	"fmt"
 )
 
+var (
+	_ Tokenizer = (*BytePair)(nil)
+	_ Tokenizer = (*Unigram)(nil)
+)
+
 // parseFull reads the kinds of a tokenizer.json that a page's light build leaves out.
 func parseFull(kind typed, data []byte) (Tokenizer, error) {
 	switch {

@@ -1,3 +1,5 @@
+//go:build !js || full
+
 package tokenizer
 
 import (
@@ -131,25 +133,6 @@ func (s *step) replacing() (func(text string) string, error) {
 	}, nil
 }
 
-// normalForm is one of Unicode's normal forms. A run of more than 30 marks, into which
-// x/text puts U+034F, is left without these.
-func normalForm(form, text string) string {
-	if isASCII(text) {
-		return text
-	}
-	const joiner = "\u034F" // it begins anew for every form
-	parts := strings.Split(text, joiner)
-	for i, part := range parts {
-		parts[i] = strings.ReplaceAll(normalized(form, part), joiner, "")
-	}
-	return strings.Join(parts, joiner)
-}
-
-// lower is each character in lower case, of which İ alone becomes two.
-func lower(text string) string {
-	return strings.ToLower(strings.ReplaceAll(text, "İ", "i\u0307"))
-}
-
 // withoutMarks leaves every mark out, not those of a character that has one in itself.
 func withoutMarks(text string) string {
 	return strings.Map(func(r rune) rune {
@@ -158,11 +141,4 @@ func withoutMarks(text string) string {
 		}
 		return r
 	}, text)
-}
-
-func orNull(raw json.RawMessage) []byte {
-	if len(raw) == 0 {
-		return []byte("null")
-	}
-	return raw
 }

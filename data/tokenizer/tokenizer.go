@@ -32,11 +32,7 @@ type Tokenizer interface {
 	UnknownID() int32
 }
 
-var (
-	_ Tokenizer = (*WordPiece)(nil)
-	_ Tokenizer = (*BytePair)(nil)
-	_ Tokenizer = (*Unigram)(nil)
-)
+var _ Tokenizer = (*WordPiece)(nil)
 
 // Limits of a vocabulary.
 const (
