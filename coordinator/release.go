@@ -140,7 +140,7 @@ func (c *Coordinator) release(r *running, u unmaskedEvent) (round.Event, error) 
 //
 // A hostile symbol near a wrap can make one victim's effect many times larger than
 // the noise was made for: nothing of such a shard is released. The others are, at
-// the round's one price. docs/PRIVACY.md, section 5, says what the alarm shows.
+// the round's one price. docs/privacy/proofs.md, section 5, says what the alarm shows.
 func (c *Coordinator) checkShards(r *running, u unmaskedEvent) (sums [][]int64, good int, alarmed []int, err error) {
 	sums = make([][]int64, len(r.shards))
 	for i, part := range u.parts {

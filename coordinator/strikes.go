@@ -22,7 +22,7 @@ const maxStrikes = 3
 //
 // Whether a device is excluded depends on what it and its peers did in public, and on the
 // shards that alarmed: on nothing that another device holds. At most shard.corrupt of the
-// devices must be hostile, or they can have an honest one convicted: docs/PRIVACY.md, section 5.
+// devices must be hostile, or they can have an honest one convicted: docs/privacy/proofs.md, section 5.
 func (c *Coordinator) strike(d *fleet.Device, roundID uint64, reason string, proven bool) {
 	if d.Excluded {
 		return

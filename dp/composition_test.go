@@ -101,7 +101,7 @@ func TestComposedParts(t *testing.T) {
 	}
 }
 
-// Discrete noise: what it is accounted with (docs/PRIVACY.md, section 4), by the formula.
+// Discrete noise: what it is accounted with (docs/privacy/proofs.md, section 4), by the formula.
 func TestComposedDiscreteNoise(t *testing.T) {
 	eta := 4 * math.Exp(-8*math.Pi*math.Pi)
 	wide := discrete(t, ReleaseSpec{SamplingRate: 0.1, NoiseMultiplier: 1, NoiseScale: 1, B2: 900}, 1<<40)

@@ -98,7 +98,7 @@ type Event struct {
 	// for a shard to be released. The guarantee then compares a member that contributes with one
 	// that is there and sends zeros, and the round is accounted as a mixture of one that hides the
 	// coin and, with this probability, one that shows it. In [0, 1), and 0 if no coin is flipped:
-	// docs/PRIVACY.md, section 5.
+	// docs/privacy/proofs.md, section 5.
 	Hit float64 `json:"hit,omitempty"`
 
 	// SimulatedHit is Hit in the simulated population, in [0, 1]; only where there is one.

@@ -14,7 +14,7 @@ const FloorShare = 0.01
 // all, if exactly floor-1 others are in and its own coin says in. Unless that
 // happens, the round is the sampled Gaussian that accountants know. So this is
 // rounds * q * P[Binomial(members-1, q) < floor], "below" in place of "one below"
-// because of those who are in and then drop out. docs/PRIVACY.md, section 5, has
+// because of those who are in and then drop out. docs/privacy/proofs.md, section 5, has
 // the proof.
 func FloorDelta(members int, q float64, floor, rounds int) float64 {
 	if q >= 1 || floor < 1 {

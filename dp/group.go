@@ -21,7 +21,7 @@ var ErrNorm = errors.New("norm above the bound")
 // differential privacy grants) sees the sum move by the client's other
 // contributions, which the noise for one provider does not hide. The published
 // competition baseline with noise multiplier 0.7715 reaches epsilon 14.46 instead of 8
-// that way. See docs/PRIVACY.md, section 8.
+// that way. See docs/privacy/proofs.md, section 8.
 type GroupSampling struct {
 	ClientRate   float64 // in (0, 1]
 	ProviderRate float64 // in (0, 1]

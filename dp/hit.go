@@ -3,7 +3,7 @@ package dp
 import "math"
 
 // Attendance describes the devices of a round before their coins are flipped. Its methods bound how
-// likely something other than the sum shows how one device's coin fell; docs/PRIVACY.md, section 5,
+// likely something other than the sum shows how one device's coin fell; docs/privacy/proofs.md, section 5,
 // has the proof.
 //
 // Each of Ready devices flips a coin of probability Rate and is dealt into one of Groups groups,

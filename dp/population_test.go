@@ -12,7 +12,7 @@ import (
 )
 
 // TestPopulation: keys by their runs, made one by one, have the roll that all of them have at
-// once, which is what docs/PRIVACY.md says it is; a key more, fewer or at another place is
+// once, which is what docs/privacy/proofs.md says it is; a key more, fewer or at another place is
 // another roll.
 func TestPopulation(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))

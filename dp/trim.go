@@ -17,7 +17,7 @@ import (
 // unsorted; so any selection of places in the order, which is what is added up here,
 // moves between 0 and |x_j|. Hence |f(.. + x) - f(..)| <= |x| in every norm, and whole
 // numbers stay whole: the sensitivity is sqrt(B2), as that of the sum. What it
-// costs is signal, of which (k - 2 trim)/k is left. docs/PRIVACY.md, section 5, says
+// costs is signal, of which (k - 2 trim)/k is left. docs/privacy/proofs.md, section 5, says
 // for which cohorts the parts may be cut as they are.
 //
 // Errors are about lengths, and a trim that is not in 0..(len(parts)-1)/2.

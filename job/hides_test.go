@@ -3,7 +3,7 @@ package job
 import "testing"
 
 // A device's coin amplifies where nobody sees it fall. From two providers in a device
-// on the others' sum shows it (docs/PRIVACY.md, section 8): then it hides nothing, and
+// on the others' sum shows it (docs/privacy/proofs.md, section 8): then it hides nothing, and
 // there is no second guarantee for those who see.
 func TestHides(t *testing.T) {
 	for most, hides := range map[int]bool{0: true, 1: true, 2: false, 3: false, 100: false} {

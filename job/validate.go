@@ -222,7 +222,7 @@ func (j Job) validateGroups() error {
 }
 
 // validateTrim refuses a combination of shards that has too few of them, and one
-// whose privacy would hang on how the shards are cut: docs/PRIVACY.md, section 5.
+// whose privacy would hang on how the shards are cut: docs/privacy/proofs.md, section 5.
 func (j Job) validateTrim() error {
 	sh, co := j.Shard, j.Cohort
 	if sh.Trim < 0 || sh.Trim > secagg.MaxShard {

@@ -8,5 +8,5 @@
 //
 // Accountant dp.Tight composes privacy loss distributions on a grid, rounded both ways, so that the
 // true epsilon is between its bounds (Koskela, Jälkö, Honkela 2020; Gopi, Lee, Wutschitz 2021; Zhu,
-// Dong, Wang 2022); it is capped by dp.RDP. docs/PRIVACY.md, section 6, has the proof.
+// Dong, Wang 2022); it is capped by dp.RDP. docs/privacy/proofs.md, section 6, has the proof.
 package accounting

@@ -217,7 +217,7 @@ func TestHitCoversTheExactRound(t *testing.T) {
 	}
 }
 
-// What jobs delivered before: the table in CHANGELOG.md and docs/PRIVACY.md.
+// What jobs delivered before: the table in docs/privacy/proofs.md.
 func TestHitsBefore(t *testing.T) {
 	g := readHits(t)
 	for _, c := range g.Before {

@@ -31,7 +31,7 @@ func TestTrimmingACutThatFollowsTheCohort(t *testing.T) {
 	}
 }
 
-// TestTrimmingSampledGroups holds docs/PRIVACY.md, section 5, on trimming with labels
+// TestTrimmingSampledGroups holds docs/privacy/proofs.md, section 5, on trimming with labels
 // before the coins: the figures computed outside, where a group one short of its floor
 // makes the accounted epsilon wrong, and from what fleet on it does not.
 func TestTrimmingSampledGroups(t *testing.T) {

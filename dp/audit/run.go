@@ -194,7 +194,7 @@ func (c *Config) repeats(p Pass) int {
 
 // hasPresence: only where coins choose the cohort, and what they can tip is in delta,
 // does the guarantee cover whether a device is there at all. Elsewhere "absent" is to be
-// there and send zeros (docs/PRIVACY.md, section 5).
+// there and send zeros (docs/privacy/proofs.md, section 5).
 func (c *Config) hasPresence() (bool, error) {
 	core, err := core.New(c.Job, c.Base, c.Seed)
 	if err != nil {

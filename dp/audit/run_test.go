@@ -102,7 +102,7 @@ func shaky() job.Job {
 
 // A device's own coin decides whether its shard is released where others vanish until
 // just enough are left: their threshold is of the devices that were cut, itself
-// included. Earlier versions counted no dropouts at all (docs/PRIVACY.md, section 5);
+// included. Earlier versions counted no dropouts at all (docs/privacy/proofs.md, section 5);
 // that is back where half of the devices vanish and none were declared to. Forty
 // canaries of which each is drawn in 40 % of 1,000 rounds show, whatever the seed; twenty
 // in 400 rounds did for some.

@@ -13,7 +13,7 @@
 // 2022, "LAMP").
 //
 // Threat model. What is found is there; what is not found may be there as well: these are a few
-// attacks of bounded effort. The bound is the device's own noise (docs/PRIVACY.md, section 14). A
+// attacks of bounded effort. The bound is the device's own noise (docs/privacy/proofs.md, section 14). A
 // coordinator can craft a base that reveals the owner's texts and not these: see Options.Data.
 // Base, program and job come from the coordinator and run within the limits of a round.
 package leak
