@@ -106,11 +106,13 @@ func (c claim) of(on map[string]string) string {
 	return "–"
 }
 
-// summary writes the table of the statements that were run, and counts the others.
-func summary(b *bytes.Buffer, folder fs.FS, all []claim) error {
-	b.WriteString("| claim | run | difference | claimed | detects | noise costs | p (Holm) | verdict |\n" +
+// summary writes each claim of the presets that were run to verdicts, and to b how many there are of each verdict.
+func summary(b, verdicts *bytes.Buffer, folder fs.FS, all []claim) error {
+	verdicts.WriteString("| claim | run | difference | claimed | detects | noise costs | p (Holm) | verdict |\n" +
 		"| --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	waiting := 0
+	var papers []string
+	counts := map[string]map[string]int{} // by paper and verdict
 	for _, c := range all {
 		text, err := fs.ReadFile(folder, c.Preset+".csv")
 		if errors.Is(err, fs.ErrNotExist) {
@@ -128,16 +130,32 @@ func summary(b *bytes.Buffer, folder fs.FS, all []claim) error {
 		if err != nil {
 			return err
 		}
+		paper, _, _ := strings.Cut(c.Preset, "-")
+		if counts[paper] == nil {
+			papers, counts[paper] = append(papers, paper), map[string]int{}
+		}
 		for _, f := range c.judge(plan, points) {
 			difference, where := "", c.Preset
 			if len(f.d) > 0 {
 				difference = interval(f.d)
-				where = fmt.Sprintf("[%s](%s), %d seeds", c.Preset, c.at(), len(f.d))
+				where = fmt.Sprintf("[%s](%[1]s.md), %d seeds", c.Preset, len(f.d))
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", f.Says, where, difference, f.bound(), f.told(), f.costs(), f.corrected(), f.verdict)
+			fmt.Fprintf(verdicts, "| %s | %s | %s | %s | %s | %s | %s | %s |\n",
+				f.Says, where, difference, f.bound(), f.told(), f.costs(), f.corrected(), f.verdict)
+			kind := f.verdict
+			if kind != shown && kind != contradicted && kind != notShown {
+				kind = "not tested"
+			}
+			counts[paper][kind]++
 		}
 	}
-	fmt.Fprintf(b, "\nAnother %d claims belong to presets that were not run; the last section has them.\n", waiting)
+	b.WriteString("| presets of | shown | not shown | contradicted | not tested |\n| --- | --- | --- | --- | --- |\n")
+	for _, paper := range papers {
+		of := counts[paper]
+		fmt.Fprintf(b, "| %s | %d | %d | %d | %d |\n", paper, of[shown], of[notShown], of[contradicted], of["not tested"])
+	}
+	fmt.Fprintf(b, "\n[Each claim with its verdict](%s); [attacks on trained models](%s/attacks.md). Another %d claims belong to\n"+
+		"[presets that were not run](%s).\n", Verdicts, Results, waiting, Waiting)
 	return nil
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/starling-fl/starling/quant"
 )
 
-// opening begins the document with its table of claims; judging says how they are judged, preface what a preset's page
-// holds, estimates how the cost of what was not run is estimated.
+// opening begins the document, judging says how claims are judged, preface what a preset's page holds, estimates how the
+// costs of presets that were not run are estimated.
 var (
 	//go:embed opening.txt
 	opening string
@@ -39,28 +39,32 @@ var (
 //go:embed figures.md
 var figures string
 
-// Document is the name of the page that [Reproduction] opens with; Results is the folder of the pages behind it.
+// Document is the page that [Reproduction] opens with, Results the folder of its other pages. Verdicts lists each claim
+// with its verdict, Waiting the presets that were not run.
 const (
 	Document = "REPRODUCTION.md"
 	Results  = "results"
+	Verdicts = Results + "/claims.md"
+	Waiting  = Results + "/not-run.md"
 )
 
 // Reproduction compares what was published with the tables of a folder: one NAME.csv for each preset that was run, as
-// starling sweep leaves results.csv. It returns the [Document], and one page in [Results] for each preset that was run,
-// by path.
+// starling sweep leaves results.csv. It returns, by path: the [Document], the [Verdicts], what is [Waiting], and one page
+// in [Results] for each preset that was run.
 func Reproduction(folder fs.FS) (map[string][]byte, error) {
 	all, err := claims()
 	if err != nil {
 		return nil, err
 	}
 	pages := map[string][]byte{}
-	var b, missing bytes.Buffer
+	var b, verdicts, missing bytes.Buffer
 	b.WriteString(opening)
-	if err := summary(&b, folder, all); err != nil {
+	verdicts.WriteString("# Claims that were run\n\n[Reproduction](../" + Document + ") says how they are judged.\n\n")
+	if err := summary(&b, &verdicts, folder, all); err != nil {
 		return nil, err
 	}
-	b.WriteString(judging + figures + estimates)
-	b.WriteString("| preset | of | what it takes |\n| --- | --- | --- |\n")
+	b.WriteString(judging + figures)
+	missing.WriteString(estimates + "| preset | of | what it takes |\n| --- | --- | --- |\n")
 	for _, c := range all {
 		page, err := c.page(folder, &missing)
 		if err != nil {
@@ -70,14 +74,14 @@ func Reproduction(folder fs.FS) (map[string][]byte, error) {
 			pages[c.at()] = page
 		}
 	}
-	b.Write(missing.Bytes())
+	pages[Verdicts] = fold(verdicts.Bytes())
+	pages[Waiting] = fold(missing.Bytes())
 	var attacked bytes.Buffer
 	attacked.WriteString("# Attacks on models\n")
 	if err := attacks(&attacked, folder); err != nil {
 		return nil, err
 	}
 	pages[Results+"/attacks.md"] = fold(attacked.Bytes())
-	b.WriteString("\nAttacks on trained models are in [their own page](" + Results + "/attacks.md).\n")
 	pages[Document] = fold(b.Bytes())
 	return pages, nil
 }
