@@ -114,9 +114,7 @@ func (c *Coordinator) musterFleet() error {
 	case pause == nil:
 		c.pausedBy = ""
 	default:
-		if c.pausedBy = pause.By; pause.Reason != "" {
-			c.pausedBy += ": " + pause.Reason
-		}
+		c.pausedBy = pause.String()
 		if was == "" {
 			c.log.Warn("paused", "by", pause.By, "reason", pause.Reason)
 		}

@@ -300,7 +300,7 @@ func (h *Host) follow(ctx context.Context, wg *sync.WaitGroup) error {
 			}
 		case j.State.Over():
 		case j.Want == store.WantPause:
-			if err := h.say(j, store.StatePaused, "paused by an operator"); err != nil {
+			if err := h.say(j, store.StatePaused, j.PausedBy()); err != nil {
 				return err
 			}
 		default:
@@ -325,19 +325,19 @@ func (h *Host) follow(ctx context.Context, wg *sync.WaitGroup) error {
 
 // steer pauses or resumes a job that is open, and keeps what it says of itself.
 func (h *Host) steer(o *opened, j store.Hosted) error {
-	pause := j.Want == store.WantPause
+	paused := j.PausedBy()
 	h.mu.Lock()
 	var status monitor.Status
 	if o.seat.c != nil {
 		status = o.seat.c.Status()
 	}
-	if o.seat.paused != pause {
-		o.seat.paused = pause
+	if o.seat.paused != paused {
+		o.seat.paused = paused
 		o.seat.wake()
 	}
 	h.mu.Unlock()
 	state := store.StateRunning
-	if pause {
+	if paused != "" {
 		state = store.StatePaused
 	}
 	return h.say(j, state, status.Reason)
@@ -377,7 +377,7 @@ func (h *Host) note(e ended) error {
 // start opens a job and runs it.
 func (h *Host) start(ctx context.Context, wg *sync.WaitGroup, j store.Hosted) {
 	ctx, stop := context.WithCancelCause(ctx)
-	s := &seat{h: h, name: j.Name, in: j.Pool, paused: j.Want == store.WantPause}
+	s := &seat{h: h, name: j.Name, in: j.Pool, paused: j.PausedBy()}
 	h.open[j.Name] = &opened{seat: s, stop: stop}
 	h.mu.Lock()
 	h.seats[j.Name] = s

@@ -485,7 +485,7 @@ func TestSteering(t *testing.T) {
 	w.steer("first", store.WantPause)
 	w.becomes("first", store.StatePaused)
 	p.join(t, "first", w.token("first"))
-	w.until("first", "waits", func(j store.Hosted) bool { return strings.Contains(j.Reason, "paused by an operator") })
+	w.until("first", "waits", func(j store.Hosted) bool { return strings.Contains(j.Reason, "paused by "+store.ByFolder) })
 	if n := len(w.ledgers()); n != 0 {
 		t.Errorf("%d entries of a job that is paused", n)
 	}

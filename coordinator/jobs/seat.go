@@ -21,7 +21,7 @@ type seat struct {
 
 	// Guarded by Host.mu.
 	c      *coordinator.Coordinator // nil until it is open
-	paused bool
+	paused string                   // by whom and why; "": nobody has paused it
 	asked  answer
 }
 
@@ -81,8 +81,8 @@ func (s *seat) Turn(ready bool, next coordinator.Price) (mine bool, why string, 
 	s.h.mu.Lock()
 	defer s.h.mu.Unlock()
 	switch {
-	case s.paused:
-		why = "paused by an operator"
+	case s.paused != "":
+		why = s.paused
 	case !ready:
 	default:
 		if why, err = s.unaffordable(next); err != nil {

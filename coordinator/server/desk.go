@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -75,7 +76,7 @@ func (s *Server) paused(f *store.Fleet) (Paused, error) {
 	all, err := f.Hosted()
 	for _, j := range all {
 		if j.Name == s.job && j.Want == store.WantPause {
-			return Paused{&store.Pause{By: "an operator", Reason: j.Reason}}, err
+			return Paused{cmp.Or(j.Paused, &store.Pause{By: "an operator"})}, err
 		}
 	}
 	return Paused{}, err

@@ -223,6 +223,9 @@ func TestSite(t *testing.T) {
 	}
 	own(store.RoleOperator, "pause", `{"reason": "power cut"}`, 200)
 	becomes(0, store.StatePaused)
+	if p := paused(); p != `{"pause":{"by":"a operator","reason":"power cut"}}` {
+		t.Errorf("who paused it, and why: %s", p)
+	}
 	steer(store.RoleOperator, "none", "pause", 404)
 	steer(store.RoleOperator, "one", "delete", 404)
 	steer(store.RoleOperator, "one", "archive", 400)

@@ -89,12 +89,14 @@ type Hosted struct {
 	Folder string `json:"folder"`
 	// Pool is whose data it asks for: an identity enrols in one pool alone, so
 	// that jobs of different ones have no device in common.
-	Pool      string    `json:"pool"`
-	Priority  int       `json:"priority"`
-	File      []byte    `json:"-"` // the job file: it may hold the enrolment secret
-	Want      Want      `json:"want"`
-	State     State     `json:"state"`
-	Reason    string    `json:"reason,omitempty"`
+	Pool     string `json:"pool"`
+	Priority int    `json:"priority"`
+	File     []byte `json:"-"` // the job file: it may hold the enrolment secret
+	Want     Want   `json:"want"`
+	State    State  `json:"state"`
+	Reason   string `json:"reason,omitempty"`
+	// Paused says who paused it, and why; nil of one that is not, or that an older version paused.
+	Paused    *Pause    `json:"paused,omitempty"`
 	Submitted time.Time `json:"submitted"`
 }
 
@@ -244,6 +246,17 @@ func (f *Fleet) Submit(j Hosted) error {
 	})
 }
 
+// PausedBy says who has paused a job, and why: "paused by Ada: a new phone"; "" if nobody has.
+func (j Hosted) PausedBy() string {
+	switch {
+	case j.Want != WantPause:
+		return ""
+	case j.Paused == nil:
+		return "paused by an operator"
+	}
+	return "paused by " + j.Paused.String()
+}
+
 // Hosted lists the fleet's jobs, the first submitted first.
 func (f *Fleet) Hosted() ([]Hosted, error) { return hosted(f.db) }
 
@@ -266,7 +279,17 @@ func hosted(q querier) ([]Hosted, error) {
 		j.Submitted = time.Unix(at, 0).UTC()
 		out = append(out, j)
 	}
-	return out, ended(rows.Err())
+	if err := rows.Err(); err != nil {
+		return nil, ended(err)
+	}
+	for i, j := range out {
+		if j.Want == WantPause {
+			if out[i].Paused, err = paused(q, pauseKeyOf(j.Name)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
 }
 
 // Steer sets what is wanted of a job from now on: WantRun resumes one that is paused or has failed.
@@ -308,6 +331,11 @@ func (f *Fleet) Steer(name string, want Want, reason string) error {
 		}
 		if want == WantRun && state == StateFailed {
 			state = StateQueued
+		}
+		if want == WantPause {
+			if err := f.pause(tx, pauseKeyOf(name), reason); err != nil {
+				return err
+			}
 		}
 		_, err = tx.Exec(`UPDATE hosted SET want = $1, state = $2 WHERE name = $3`, want, state, name)
 		return err

@@ -1,19 +1,30 @@
 package store
 
 import (
+	"cmp"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 )
 
-// pauseKey is the row of the operators' word that no round is to be drawn; empty: one may be.
+// pauseKey is the row of the operators' word that no round is to be drawn; empty: one may be. A server of
+// several jobs has one row for each.
 const pauseKey = "paused"
+
+func pauseKeyOf(job string) string { return pauseKey + "/" + job }
 
 // A Pause is an operator's order to draw no more rounds until it is withdrawn.
 type Pause struct {
 	By     string `json:"by"`
 	Reason string `json:"reason"`
+}
+
+func (p Pause) String() string {
+	if p.Reason == "" {
+		return p.By
+	}
+	return p.By + ": " + p.Reason
 }
 
 // Pause stops the coordinator from drawing rounds, also after a restart. A round that is running
@@ -22,21 +33,22 @@ func (f *Fleet) Pause(reason string) error {
 	if len(reason) > MaxNote {
 		return fmt.Errorf("%w: a reason of %d bytes, limit %d", ErrRequest, len(reason), MaxNote)
 	}
-	by := f.by
-	if by == "" {
-		by = ByFolder
-	}
-	b, err := json.Marshal(Pause{by, reason})
+	return f.acting("pause job", reason, func(tx *sql.Tx) error { return f.pause(tx, pauseKey, reason) })
+}
+
+// pause stores who pauses, and why.
+func (f *Fleet) pause(tx *sql.Tx, key, reason string) error {
+	b, err := json.Marshal(Pause{cmp.Or(f.by, ByFolder), reason})
 	if err != nil {
-		return prefixed(err)
+		return err
 	}
-	return f.acting("pause job", reason, func(tx *sql.Tx) error { return setMeta(tx, pauseKey, string(b)) })
+	return setMeta(tx, key, string(b))
 }
 
 // Resume ends the pause. The error is ErrRequest if there is none.
 func (f *Fleet) Resume() error {
 	return f.acting("resume job", "", func(tx *sql.Tx) error {
-		p, err := paused(tx)
+		p, err := paused(tx, pauseKey)
 		if err != nil {
 			return err
 		}
@@ -48,13 +60,13 @@ func (f *Fleet) Resume() error {
 }
 
 // Paused returns the current pause, or nil.
-func (f *Fleet) Paused() (*Pause, error) { return paused(f.db) }
+func (f *Fleet) Paused() (*Pause, error) { return paused(f.db, pauseKey) }
 
 // Paused returns the current pause, or nil.
-func (s *Store) Paused() (*Pause, error) { return paused(s.db) }
+func (s *Store) Paused() (*Pause, error) { return paused(s.db, pauseKey) }
 
-func paused(q querier) (*Pause, error) {
-	text, err := getMeta(q, pauseKey)
+func paused(q querier, key string) (*Pause, error) {
+	text, err := getMeta(q, key)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && text == "" {
 		return nil, nil
 	}
