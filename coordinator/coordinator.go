@@ -75,6 +75,7 @@ type sessions struct {
 	attempts *link.Attempts // to enrol
 	events   chan event
 	done     chan struct{} // closed when the engine takes no more events
+	refusals refusals
 	lastWord wire.Message  // what late devices are told; written before done is closed
 	woken    chan struct{} // Wake was called
 	life     context.Context

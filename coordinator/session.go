@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/internal/fleet"
@@ -48,13 +49,29 @@ func (c *Coordinator) begin(conn Conn) (*session, func()) {
 	}()
 	if err := s.Within(handshakeTimeout, func(ctx context.Context) error { return c.greet(ctx, conn, s) }); err != nil {
 		c.traffic.Refuse()
-		c.log.Info("session refused", "remote", s.peer.Address, "request", s.peer.Request, "reason", err)
+		c.sayRefused(s, err)
 		s.Tell(err)
 		return nil, nil
 	}
 	begun = true
 	c.metrics.Sessions.Inc()
 	return s, end
+}
+
+// sayRefused logs that a device got no session: each reason once a minute at Info, and otherwise at Debug, so that a
+// fleet that is refused leaves room for other lines. A device that comes after the job's end was told so; nothing
+// is wrong with it.
+func (c *Coordinator) sayRefused(s *session, err error) {
+	level, facts := slog.LevelDebug, []any{"remote", s.peer.Address, "request", s.peer.Request, "reason", err}
+	if !errors.Is(err, link.ErrClosing) {
+		if said, more := c.refusals.say(err.Error(), time.Now()); said {
+			level = slog.LevelInfo
+			if more > 0 {
+				facts = append(facts, "more_of_the_last_minute", more)
+			}
+		}
+	}
+	c.log.Log(context.Background(), level, "session refused", facts...)
 }
 
 // onMessage passes a message on to the engine. It reports whether the engine took it.

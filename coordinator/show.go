@@ -21,6 +21,9 @@ func (c *Coordinator) publish() {
 	c.published = time.Now()
 	p := &c.status
 	p.Enrolled, p.Connected, p.ClipNorm = c.fleet.Enrolled(), c.fleet.Connected(), c.core.ClipNorm()
+	if p.State == monitor.StateFinished {
+		p.Connected = 0 // all were sent away; nobody counts those that are slow to leave
+	}
 	if !c.started.IsZero() {
 		p.Elapsed = time.Since(c.started)
 	}

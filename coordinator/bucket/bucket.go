@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"path"
@@ -106,6 +107,13 @@ func Open(text string) (*Bucket, error) {
 	}
 	b.at = fmt.Sprintf("s3://%s at %s", path.Join(u.Host, b.prefix), endpoint.Host)
 	return b, nil
+}
+
+// InClear reports whether requests go to another machine without TLS: whoever is between reads the models.
+func (b *Bucket) InClear() bool {
+	u := b.client.EndpointURL()
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "http" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())
 }
 
 // String is the bucket's address.

@@ -282,6 +282,11 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, b, err)
 		}
 	}
+	for endpoint, clear := range map[string]bool{"https://store": false, "http://store": true, "http://10.0.0.1:9000": true, "http://127.0.0.1:9000": false, "http://localhost:9000": false, "http://[::1]": false} {
+		if b, err := Open("s3://models?endpoint=" + endpoint); err != nil || b.InClear() != clear {
+			t.Errorf("%s: %v, %v", endpoint, b.InClear(), err)
+		}
+	}
 	for _, text := range []string{"", "models", "https://models", "s3://", "s3://a:" + secret + "@models", "s3://models?endpoint=store:9000", "s3://models?endpoint=ftp://store",
 		"s3://models?endpoint=https://a:" + secret + "@store", "s3://models?endpoint=https://store/path", "s3://models?key=" + secret, "s3://models?region=eu.example.org/", "s3://Models", "s3://models:90", "s3://models#" + secret[:3], "s3://models?%zz", "s3://%zz"} {
 		if _, err := Open(text); !errors.Is(err, ErrURL) || strings.Contains(err.Error(), secret) {

@@ -36,6 +36,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -216,6 +217,9 @@ func (s *Store) txUnfenced(f func(*sql.Tx) error) error {
 	})
 	if s.db.postgres && away(err) {
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	if err != nil && strings.Contains(err.Error(), "disk is full") { // SQLite's words, which name no path
+		return fmt.Errorf("%w: make room for %s", err, s.place)
 	}
 	return err
 }

@@ -45,8 +45,17 @@ func Find(name string) (string, error) {
 	if err == nil {
 		return "", fmt.Errorf("base %s: a base is a folder with %s, %s and %s", name, model.ConfigFile, model.WeightsFile, model.TokenizerFile)
 	}
-	if !errors.Is(err, fs.ErrNotExist) || !repoName.MatchString(name) {
+	if !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("base %s: %w", name, err)
+	}
+	return Cached(name)
+}
+
+// Cached returns the folder of a model's newest snapshot in Hugging Face's local cache. It fetches nothing, and
+// takes no path.
+func Cached(name string) (string, error) {
+	if !repoName.MatchString(name) {
+		return "", fmt.Errorf("base %.200s: no such folder, and not a model's name: owner/name", name)
 	}
 	cache := cacheDir()
 	repo := folder(cache, name)

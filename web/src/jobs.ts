@@ -6,6 +6,7 @@ import { ask, readyToAsk, type Question } from "./dashboard/ask.js";
 import { caller, Denied, Unavailable, whyLost } from "./dashboard/call.js";
 import { offerSignIn, readyToSignOut } from "./dashboard/signin.js";
 import { byId, element, message, say, show } from "./dom.js";
+import { power, significant } from "./format.js";
 import type { Text } from "./language/language.js";
 import { keepToken, takeToken } from "./token.js";
 
@@ -67,7 +68,7 @@ function paint(jobs: JobLine[], spent: Spending): void {
   show("spent", totals.length > 0);
   show("spent-empty", totals.length === 0);
   byId("spent-rows").replaceChildren(...totals.map((t) => element("tr", {}, element("th", { scope: "row" }, t.pool),
-    element("td", {}, t.guarantee ? t.guarantee.epsilon.toFixed(3) : t.why || "–"), element("td", {}, t.guarantee ? String(t.guarantee.delta) : "–"), element("td", {}, String(t.rounds)))));
+    element("td", {}, t.guarantee ? significant(t.guarantee.epsilon) : t.why || "–"), element("td", {}, t.guarantee ? power(t.guarantee.delta) : "–"), element("td", {}, String(t.rounds)))));
   const flag = element("code", {}, "--fleet-epsilon");
   byId("spent-budget").replaceChildren(...(spent.epsilon ? [`No pool may pass an epsilon of ${spent.epsilon} at delta ${spent.delta ?? "–"} (`, flag, ")."]
     : ["The fleet has no budget of its own: each job has its own alone (", flag, " gives it one)."]));

@@ -20,7 +20,7 @@ func TestMeasureHosted(t *testing.T) {
 	}
 	dir := t.TempDir()
 	const examples = "{\"text\": \"one\", \"label\": \"a\"}\n{\"text\": \"two\", \"label\": \"b\"}\n"
-	for _, at := range []string{filepath.Join(dir, publicFolder), dir} {
+	for _, at := range []string{filepath.Join(dir, bases.PublicFolder), dir} {
 		if err := os.MkdirAll(at, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -49,18 +49,18 @@ func TestMeasureHosted(t *testing.T) {
 // A job whose validation_file cannot be read is refused when it is submitted, by a word that helps.
 func TestCheckHosted(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, publicFolder), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, bases.PublicFolder), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"good.jsonl": `{"text": "one", "label": "a"}`, "broken.jsonl": `{"text": "one"`, "other.jsonl": `{"text": "one", "label": "c"}`} {
-		if err := os.WriteFile(filepath.Join(dir, publicFolder, name), []byte(text+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, bases.PublicFolder, name), []byte(text+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	j := job.Default()
 	j.Name, j.Labels = "hosted", []string{"a", "b"}
 	for file, want := range map[string]string{"": "", "good.jsonl": "", "broken.jsonl": "broken.jsonl:1", "other.jsonl": `"c"`,
-		"public/good.jsonl": "a path within public/", "../good.jsonl": "from there on"} {
+		"public/good.jsonl": "a path within public/", "../good.jsonl": "from public/"} {
 		j.ValidationFile = file
 		err := CheckHosted(dir, j)
 		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "validation_file")) {
@@ -69,6 +69,14 @@ func TestCheckHosted(t *testing.T) {
 	}
 	if j.ValidationFile = "broken.jsonl"; CheckHosted("", j) != nil {
 		t.Error("a file of a server elsewhere was looked for")
+	}
+	j.ValidationFile, j.Enrolment.Secret = "", "a secret of its own, 32 bytes ..."
+	if err := CheckHosted(dir, j); err == nil || !strings.Contains(err.Error(), "enrolment.secret") {
+		t.Errorf("a secret that the server would not use: %v", err)
+	}
+	j.Enrolment.Secret, j.Base = "", "/etc"
+	if err := CheckHosted(dir, j); err == nil || !strings.Contains(err.Error(), "base is") {
+		t.Errorf("a path of the server's machine: %v", err)
 	}
 }
 

@@ -1,6 +1,9 @@
 package service
 
 import (
+	"fmt"
+	"path/filepath"
+
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/bucket"
 	"github.com/starling-fl/starling/coordinator/shelf"
@@ -19,22 +22,32 @@ func (c *Config) shelf() (*shelf.Shelf, error) {
 		if from, err = bucket.Open(c.Blobs); err != nil {
 			return nil, usage.Errorf("--blobs: %v", err)
 		}
+		if from.InClear() {
+			fmt.Fprintln(c.Stderr, "warning: --blobs is reached over http: whoever is between reads the base and the released models; use an https endpoint")
+		}
 	}
-	return shelf.New(from, c.Dir, sources{}, c.Log), nil
+	return shelf.New(from, c.Dir, sources{c.Dir}, c.Log), nil
 }
 
-// sources are bases and starts as a job names them: embedded, in a folder, or published.
-type sources struct{}
+// sources are bases and starts as a job names them: embedded, in a folder, or published. Jobs that were
+// submitted to a server, each in a folder below dir, name them as bases.Hosted says.
+type sources struct{ dir string }
 
 func (sources) Base(j job.Job) (*model.Base, error) { return bases.ForJob(j) }
 
-func (sources) Fill(cfg *coordinator.Config) (err error) {
-	if cfg.Base, err = bases.ForJob(cfg.Job); err != nil {
+func (s sources) Fill(cfg *coordinator.Config) (err error) {
+	j := cfg.Job
+	if filepath.Clean(cfg.Dir) != filepath.Clean(s.dir) {
+		if j, err = bases.Hosted(s.dir, j); err != nil {
+			return err
+		}
+	}
+	if cfg.Base, err = bases.ForJob(j); err != nil {
 		return err
 	}
-	if cfg.Start, err = start.Load(cfg.Job.ForBase(cfg.Base.Config), cfg.Base); err != nil {
+	if cfg.Start, err = start.Load(j.ForBase(cfg.Base.Config), cfg.Base); err != nil {
 		return err
 	}
-	cfg.BaseName, cfg.BaseRevision, err = bases.Published(cfg.Job)
+	cfg.BaseName, cfg.BaseRevision, err = bases.Published(j)
 	return err
 }

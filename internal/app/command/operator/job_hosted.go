@@ -1,7 +1,7 @@
 package operator
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
 	"io"
 	"regexp"
@@ -56,24 +56,22 @@ a device of one pool cannot enrol in another.`,
 		if err != nil {
 			return named.Wrap(err)
 		}
-		j, err := job.Load(args[0])
+		j, err := job.Parse(bytes.NewReader(text))
 		if err != nil {
 			return err
-		}
-		plain, err := job.Parse(strings.NewReader(string(text)))
-		if err != nil || plain.Base != j.Base {
-			return errors.Join(err, usage.Errorf("base: %q lies beside the job file: give its whole path, since the server reads the file elsewhere", plain.Base))
 		}
 		in := store.Hosted{Name: name, Pool: pool, Priority: priority, File: text}
 		if in.Name == "" {
 			in.Name = strings.Trim(notOfAName.ReplaceAllString(strings.ToLower(j.Name), "-"), "-")
 		}
 		dir := cmd.Flag("dir").Value.String()
-		if err := evaluation.CheckHosted(dir, plain); err != nil {
-			return err
-		}
 		if dir != "" {
 			if in.Folder, err = admin.Adopt(dir, j); err != nil {
+				return err
+			}
+		}
+		if in.Folder != "." { // else it ran here alone: its paths are the machine's
+			if err := evaluation.CheckHosted(dir, j); err != nil {
 				return err
 			}
 		}
