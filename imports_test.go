@@ -95,7 +95,7 @@ internal/app/dossier: internal/leaf/durable internal/leaf/terminal
 internal/leaf/durable:
 internal/app/engine: edge job wasm/program wasm wasm/compiler internal/app/usage
 internal/app/engine/plugins: edge internal/app/engine model/nn/hosted wasm/program model/xla
-internal/app/evaluation: data/dataset model/evaluate model/evaluate/answer internal/app/engine internal/app/predict internal/leaf/terminal model data/task coordinator coordinator/monitor
+internal/app/evaluation: internal/app/bases data/dataset model/evaluate model/evaluate/answer internal/app/engine internal/app/predict internal/leaf/terminal model data/task coordinator coordinator/monitor
     internal/app/outcome internal/app/progress wasm/compiler job internal/app/usage
 internal/app/exposure: internal/leaf/named dp/audit/membership dp/audit/memorization data/dataset model/evaluate model/evaluate/answer internal/app/engine internal/leaf/terminal model dp/audit
     internal/app/dossier internal/app/fleetdata internal/app/bases internal/app/usage
