@@ -158,7 +158,7 @@ lab/cmd/starling: internal/app/command internal/app/command/device internal/app/
 lab/image/...: lab/image
 lab/internal/commands: internal/leaf/named dp/audit/membership data/dataset data/dataset/calls data/dataset/files dp dp/accounting edge model/evaluate internal/app/command internal/leaf/durable
     internal/app/engine internal/app/engine/plugins internal/app/exposure internal/app/fleetdata internal/app/progress internal/leaf/strict internal/leaf/terminal internal/protocol/wire job
-    lab/bandwidth lab/federation lab/internal/paintings lab/pretraining lab/report lab/sweep lab/voices model quant simulate lab/loadtest lab/queue
+    lab/bandwidth lab/federation lab/internal/paintings lab/pretraining lab/prospect lab/report lab/sweep lab/voices model quant simulate lab/loadtest lab/queue
     data/task data/tokenizer data/tokenizer/unigram wasm internal/app/bases internal/app/bases/start internal/app/usage
 lab/internal/paintings: data/dataset internal/leaf/seeded
 lab/internal/resident:
@@ -167,6 +167,7 @@ lab/report: dp/audit/membership dp/audit/memorization internal/leaf/palette inte
 lab/natsserver: coordinator/natsaccess
 lab/queue: data/audio data/dataset edge coordinator/natsaccess lab/natsserver model quant simulate wasm
 lab/loadtest: internal/protocol/contract internal/protocol/wire secagg/log quant secagg
+lab/prospect: coordinator/core data/dataset internal/app/fleetdata internal/app/usage job model lab/sweep
 lab/pretraining: data/dataset internal/leaf/seeded internal/leaf/strict job/training model model/nn data/task data/tokenizer model/trainer
 lab/readers:
 lab/sweep: internal/leaf/named coordinator/core model/evaluate/metric wasm/program data/dataset data/dataset/partition dp dp/accounting edge internal/leaf/durable internal/leaf/nearest internal/leaf/strict job model quant simulate data/task

@@ -123,6 +123,9 @@ func (c *Coordinator) About() (About, error) {
 	return a, err
 }
 
+// Rho is the noise in a released mean over what clipping bounds it by: see core.Terms.
+func (c *Coordinator) Rho() float64 { return c.t.Rho() }
+
 // Announced is the job as it is announced to devices that enrol, for those who want to try it
 // before. It does not change.
 func (c *Coordinator) Announced() []byte { return bytes.Clone(c.jobBytes) }

@@ -281,7 +281,7 @@ func (r *Run) Rounds(ctx context.Context) (Result, error) {
 		Rounds: r.rounds, Adapter: r.core.Adapter(), NoiseMultiplier: r.core.NoiseMultiplier(),
 		Values: r.core.Layout().Size(slices.Max(r.core.Ranks())),
 	}
-	result.Rho = r.rho()
+	result.Rho = r.core.Terms().Rho()
 	var err error
 	if result.Guarantee, err = r.guarantee(); err != nil {
 		return result, err

@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/fxamacker/cbor/v2"
@@ -178,15 +176,4 @@ func (r *Run) parse(b []byte) error {
 	}
 	r.rounds, r.events = rounds, events
 	return r.duals.takeUp(s.Duals)
-}
-
-// rho is the expected norm of the noise in the mean update over the clip norm, at
-// the largest rank: what decides a privacy experiment.
-func (r *Run) rho() float64 {
-	d := r.core.Layout().Size(slices.Max(r.core.Ranks()))
-	units := r.core.Denominator() // of the small cohort; the noise is scaled alike
-	if s := r.job.Privacy.SimulatedCohort; s > 0 {
-		units *= float64(s) / (r.job.Cohort.SamplingRate * float64(r.job.Cohort.Population))
-	}
-	return r.core.NoiseMultiplier() * math.Sqrt(float64(d)) / units
 }

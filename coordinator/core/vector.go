@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/protocol/contract"
@@ -49,6 +50,16 @@ func (t *Terms) width() float64 {
 		return t.NoiseMultiplier
 	}
 	return max(t.NoiseMultiplier, t.Own.Multiplier*math.Sqrt(max(float64(t.Own.Max), t.Job.ExpectedCohort()))/t.Job.NoiseScale())
+}
+
+// Rho is the noise in a released mean at the largest rank, as its expected L2 norm over the clip norm, beyond which no
+// mean is: of a job without noise 0. Of a job that stands for a larger fleet it is that fleet's.
+func (t *Terms) Rho() float64 {
+	units := t.Units * t.weight()
+	if s := t.Job.Privacy.SimulatedCohort; s > 0 {
+		units *= float64(s) / (t.Job.Cohort.SamplingRate * float64(t.Job.Cohort.Population))
+	}
+	return t.width() * math.Sqrt(float64(t.Layout.Size(slices.Max(t.Ranks())))) / units
 }
 
 // weight is what a unit's update counts in the mean over all of them.

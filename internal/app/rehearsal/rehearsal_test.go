@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/app/bench"
 	"github.com/starling-fl/starling/internal/testkit/watchdog"
@@ -163,6 +164,37 @@ func TestRehearsalTrains(t *testing.T) {
 		var r Report
 		if err := r.Train(watchdog.Context(t), bench.Config{Job: file}, 4); err != nil || (r.Diverges != "") != bad {
 			t.Errorf("rate %s: %q, %v", rate, r.Diverges, err)
+		}
+	}
+}
+
+// Noise that is longer than clipping lets a mean update be is warned of, with what it would take; a fleet that is
+// large enough, or that stands for one, hears nothing.
+func TestNoiseIsWeighed(t *testing.T) {
+	b, err := base.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		change func(*job.Job)
+		says   string // "": nothing
+	}{
+		{func(j *job.Job) { j.Cohort.Population, j.Privacy.NoiseMultiplier = 40, 10 }, "expect nothing to be learnt. At this privacy.epsilon about 660 devices"},
+		{func(j *job.Job) { j.Cohort.Population, j.Privacy.NoiseMultiplier = 40, 1 }, "accuracy suffers"},
+		{func(j *job.Job) { j.Cohort.Population, j.Privacy.NoiseMultiplier = 4000, 10 }, ""},
+		{func(j *job.Job) { j.Cohort.Population = 40; j.Privacy.None, j.Privacy.NoiseMultiplier = true, 0 }, ""},
+		{func(j *job.Job) {
+			j.Cohort.Population, j.Privacy.NoiseMultiplier, j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort = 40, 10, 4000, 4000
+		}, ""},
+	} {
+		terms, err := core.NewTerms(stock(c.change), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r Report
+		r.Weigh(terms.Rho(), terms.Job)
+		if (r.Weighed == "") != (c.says == "") || !strings.Contains(r.Weighed, c.says) {
+			t.Errorf("rho %v: %q, want %q", r.Rho, r.Weighed, c.says)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (c *Config) runOne(ctx context.Context, begun *bool) (evaluation.Printer, e
 	}); err != nil {
 		return nil, err
 	}
-	c.rehearse(of.Announced(), b)
+	c.rehearse(of, b)
 	s, err := server.New(of, served)
 	if err != nil {
 		return nil, errors.Join(err, of.Close())
@@ -95,9 +95,10 @@ func (c *Config) runOne(ctx context.Context, begun *bool) (evaluation.Printer, e
 }
 
 // rehearse tells the operator what devices whose owners have set nothing would ask them about.
-func (c *Config) rehearse(announced []byte, b *model.Base) {
-	r, err := rehearsal.Announced(announced, b)
+func (c *Config) rehearse(of *coordinator.Coordinator, b *model.Base) {
+	r, err := rehearsal.Announced(of.Announced(), b)
 	if err == nil {
+		r.Weigh(of.Rho(), of.Job())
 		err = r.Print(c.Stderr)
 	}
 	if err != nil {

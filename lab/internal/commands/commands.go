@@ -12,7 +12,7 @@ import (
 // Commands are the laboratory's, over the streams of a.
 func Commands(a *command.App) []*cobra.Command {
 	a.Input = append(a.Input, sweep.ErrSettings)
-	return command.In(command.Laboratory,
+	return append(command.In(command.RunJob, newInitCmd(a)), command.In(command.Laboratory,
 		newSimulateCmd(a),
 		newShadowsCmd(a),
 		newSweepCmd(a),
@@ -23,7 +23,7 @@ func Commands(a *command.App) []*cobra.Command {
 		newPretrainCmd(a),
 		newBandwidthCmd(a),
 		newLoadtestCmd(a),
-	)
+	)...)
 }
 
 // Makers write test data: they are below the command lab.

@@ -126,8 +126,12 @@ func checked(ctx context.Context, file string, j job.Job) (jobReport, error) {
 		}
 		return r, err
 	}
-	if _, err = core.New(j, base, nil); err == nil {
-		r.Rehearsal, err = rehearsal.File(ctx, file, j, base)
+	c, err := core.New(j, base, nil)
+	if err != nil {
+		return r, err
+	}
+	if r.Rehearsal, err = rehearsal.File(ctx, file, j, base); err == nil {
+		r.Rehearsal.Weigh(c.Terms().Rho(), c.Job())
 	}
 	return r, err
 }

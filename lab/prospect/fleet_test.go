@@ -1,0 +1,128 @@
+package prospect
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/starling-fl/starling/coordinator/core"
+	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/lab/sweep"
+	"github.com/starling-fl/starling/model/base"
+)
+
+// Of fleets of every size, against everybody, there is a job that a coordinator takes, in at most 15 lines; and a
+// simulation of it that is no other fleet's.
+func TestEveryFleetHasAJob(t *testing.T) {
+	b, err := base.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := 0
+	for _, devices := range []int{2, 3, 4, 5, 7, 8, 12, 24, 40, 64, 100, 500, 1000, 2000, 20_000, 1_000_000} {
+		for _, of := range Adversaries {
+			if devices > 100 && of.Mechanism == job.NoiseSilo || devices > 2000 && of.Mechanism != job.NoiseCentral {
+				continue // devices' noise of large fleets takes long to find
+			}
+			f := Fleet{Name: "mail", Labels: []string{"yes", "travel & hotel", "3"}, Task: "classify", Base: "some/model", Devices: devices, Examples: 20, Rounds: 20, From: of.Name}
+			at := fmt.Sprintf("%d devices, from %s", devices, of.Name)
+			j, keys, err := f.Job(2, of, "simulated: 90.0 %")
+			if err != nil {
+				t.Errorf("%s: %v", at, err)
+				continue
+			}
+			made++
+			text := f.file(keys)
+			if n := strings.Count(text, "\n"); n > mostLines {
+				t.Errorf("%s: %d lines:\n%s", at, n, text)
+			}
+			if strings.Join(j.Labels, "|") != "yes|travel & hotel|3" || j.Cohort.Population != devices || j.Privacy.None != (of.Mechanism == "") {
+				t.Errorf("%s: read as %+v", at, j)
+			}
+			if j.Base = ""; devices <= 100 {
+				if _, err := core.NewTerms(j, b); err != nil {
+					t.Errorf("%s: %v", at, err)
+				}
+			}
+			s, err := f.Settings("mail.tsv", keys, 1)
+			if err == nil {
+				_, err = s.JobOf("mail", j.Labels)
+			}
+			if err != nil {
+				t.Errorf("%s: its simulation: %v", at, err)
+			}
+		}
+	}
+	if made < 40 {
+		t.Errorf("%d jobs were made", made)
+	}
+}
+
+func TestFleetsThatCannotBe(t *testing.T) {
+	good := Fleet{Devices: 40, Examples: 20, Rounds: 20, From: "public"}
+	if err := good.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for flag, change := range map[string]func(*Fleet){
+		"--devices":      func(f *Fleet) { f.Devices = 1 },
+		"--examples":     func(f *Fleet) { f.Examples = 0 },
+		"--rounds":       func(f *Fleet) { f.Rounds = 0 },
+		"--protect-from": func(f *Fleet) { f.From = "friends" },
+		"--task":         func(f *Fleet) { f.Task = "guess" },
+	} {
+		f := good
+		change(&f)
+		if err := f.Check(); err == nil || !strings.HasPrefix(err.Error(), flag) {
+			t.Errorf("%s: %v", flag, err)
+		}
+	}
+}
+
+// answer is one whose simulations came to these accuracies, without noise and at epsilon 2, 8 and 30.
+func answer(from string, accuracies ...float64) *Answer {
+	a := &Answer{Fleet: Fleet{Devices: 40, Rounds: 20, From: from}}
+	rho := []float64{0, 17, 5, 1.7}
+	for i, epsilon := range []float64{0, 2, 8, 30}[:max(1, len(accuracies))] {
+		row := Row{Epsilon: epsilon, Rho: map[string]float64{job.NoiseCentral: rho[i], job.NoiseDevices: 2 * rho[i]}}
+		if i < len(accuracies) && accuracies[i] >= 0 {
+			r := &sweep.Record{Accuracy: accuracies[i], MajorityAccuracy: 0.5, SignalNorm: 0.5, NoiseNorm: rho[i]}
+			a.take(&row, r)
+		}
+		a.Rows = append(a.Rows, row)
+	}
+	return a
+}
+
+// The advice is the least epsilon that leaves most of what can be learnt, and says when none does.
+func TestAdvice(t *testing.T) {
+	for _, c := range []struct {
+		of     *Answer
+		says   string
+		chosen float64
+	}{
+		{answer("public", 0.9, 0.4, 0.45, 0.88), "the noise is 34 times the signal: 40.0 %, less than by always saying the commonest label (50.0 %), and 90.0 % without noise; " +
+			"use epsilon 30 (88.0 %), or some 400 devices for epsilon 2. Epsilon 30 is a weak promise", 30},
+		{answer("public", 0.9, 0.88, 0.89, 0.9), "use epsilon 2.", 2},
+		{answer("public", 0.9, 0.4, 0.45, 0.6), "no epsilon that was tried leaves most of it. Use some 680 devices, or --protect-from nobody", 2},
+		{answer("public", 0.52, 0.4, 0.45, 0.5), "Nothing is learnt even without noise", 2},
+		{answer("public", 0.9, -1, -1, -1), "Too little was tried", 2},
+		{answer("public", 0.9, 0.6, 0.85, 0.88), "use epsilon 8 (85.0 %)", 8},
+		{answer("public", 0.56, 0.4, 0.45, 0.56), "Without noise it is 56.0 %, too: the base, the rounds or the examples limit it", 30},
+		{answer("nobody", 0.9), "Without noise 40 devices come to 90.0 %", 0},
+	} {
+		c.of.choose(2)
+		if !strings.Contains(c.of.Advice, c.says) || c.of.Chosen != c.chosen {
+			t.Errorf("epsilon %v: %s\nwant %v: %s", c.of.Chosen, c.of.Advice, c.chosen, c.says)
+		}
+		var text strings.Builder
+		if err := c.of.Print(&text); err != nil || !strings.Contains(text.String(), c.of.Advice) {
+			t.Error(err, text.String())
+		}
+	}
+	var text strings.Builder
+	a := answer("public", 0.9, 0.4, -1, -1)
+	a.choose(2)
+	if err := a.Print(&text); err != nil || strings.Count(text.String(), "not tried") != 2 || !strings.Contains(text.String(), "68") {
+		t.Errorf("%v: %s", err, &text)
+	}
+}
