@@ -21,7 +21,7 @@ func (l *Layout) wholeModules() ([]string, error) {
 		switch {
 		case last != "weight" && last != "bias":
 			why = "is a parameter of its own and of no module"
-		case name == T5Shared || name == T5Head || name == wordsName && l.Method.Task.of().tied:
+		case name == T5Shared || l.Config.tiesHead(name) || name == wordsName && l.Method.Task.of().tied:
 			why = "is tied to another module, and PEFT cannot load one that is"
 		case slices.ContainsFunc(l.Method.adapted(l.Config), func(m linear) bool { return m.name == module }):
 			why = "is of a module that has a low-rank update too"
@@ -36,9 +36,18 @@ func (l *Layout) wholeModules() ([]string, error) {
 	return all, nil
 }
 
+// tiesHead reports whether a tensor is the words' embeddings of a base whose output is tied to them.
+func (c Config) tiesHead(name string) bool {
+	t := c.arch().tied
+	return t != nil && !*t.own(&c) && (name == t.words || name == t.head)
+}
+
 // inMemory is what PEFT calls a tensor or a module of the base in a model with a head.
 func (l *Layout) inMemory(name string) string {
 	c := l.Config
+	if c.Causal() && (name == DecoderHead || name+".weight" == DecoderHead) { // beside the decoder, not in it
+		return name
+	}
 	if !c.standard() && (isHead(c, name) || isHead(c, name+".weight")) {
 		return c.Module(name)
 	}
