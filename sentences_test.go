@@ -17,7 +17,7 @@ const (
 // Documents that people decide and operate by have short sentences.
 func TestSentencesAreShort(t *testing.T) {
 	for _, name := range []string{"README.md", "docs/OPERATE.md", "docs/MODELS.md", "docs/PRIVACY.md", "docs/RATIONALE.md",
-		"docs/PROTOCOL.md", "docs/privacy/proofs.md"} {
+		"docs/PROTOCOL.md", "docs/privacy/proofs.md", "docs/WASM.md", "docs/BANDWIDTH.md"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
