@@ -185,7 +185,7 @@ data/tokenizer/unigram: data/tokenizer
 data/task: data/dataset internal/leaf/jinja internal/leaf/uniform model data/tokenizer
 model/trainer: job/training model data/task
 secagg/log/vrf:
-wasm: quant/nf4 wasm/cost wasm/kernel
+wasm: internal/protocol/cbor quant/nf4 wasm/cost wasm/kernel
 wasm/compiler/...: quant/nf4 wasm wasm/compiler/... wasm/cost
 wasm/cost:
 wasm/kernel: quant/nf4
@@ -342,7 +342,7 @@ func TestTheEdgeLinksNoServer(t *testing.T) {
 // What a page loads first is for most jobs, which have texts: what a few need is in the full build, which pages of those load.
 func TestThePageLoadsLittle(t *testing.T) {
 	not := []string{module + "internal/leaf/pattern", module + "internal/leaf/jinja", "golang.org/x/text/", "image/", "compress/",
-		"net/http", "encoding/xml", "encoding/gob", "text/template", "archive/", "crypto/x509"}
+		"net/http", "encoding/xml", "encoding/gob", "github.com/fxamacker/", "text/template", "archive/", "crypto/x509"}
 	deps := list(t, "GOOS=js", "GOARCH=wasm")["cmd/starling-web"].Deps
 	if len(deps) == 0 {
 		t.Fatal("no package is linked")

@@ -79,7 +79,7 @@ type Segment struct {
 	FLOPs uint64 `json:"flops,omitempty"` // 0: not recorded
 	// When is the address of a byte of the arena: of a step, the segment runs where the byte
 	// is not 0 when its turn comes, and is passed over else. 0: it always runs.
-	When uint32 `json:"when,omitempty"`
+	When uint32 `json:"when,omitempty" cbor:",optional"`
 }
 
 // Len returns the number of elements of t.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/fxamacker/cbor/v2"
+	"github.com/starling-fl/starling/internal/protocol/cbor"
 )
 
 // manifestCode is a manifest as its section has it: CBOR (RFC 8949), core deterministic, in
@@ -28,37 +28,6 @@ type manifestCode struct {
 	Repeats  []Repeat
 	Nests    []nest // in the order of their first products
 	Products []productCode
-}
-
-// MarshalCBOR writes an array of two, of three where the segment has a condition: programs
-// without any are what they were before there were conditions.
-func (s Segment) MarshalCBOR() ([]byte, error) {
-	list := []any{s.Name, s.FLOPs}
-	if s.When != 0 {
-		list = append(list, s.When)
-	}
-	b, err := manifestEnc.Marshal(list)
-	if err != nil {
-		return nil, fmt.Errorf("a segment: %w", err)
-	}
-	return b, nil
-}
-
-// UnmarshalCBOR reads what MarshalCBOR writes.
-func (s *Segment) UnmarshalCBOR(data []byte) error {
-	var list []cbor.RawMessage
-	if err := manifestDec.Unmarshal(data, &list); err != nil {
-		return fmt.Errorf("a segment: %w", err)
-	}
-	if len(list) != 2 && len(list) != 3 {
-		return fmt.Errorf("a segment of %d elements, want 2 or 3", len(list))
-	}
-	for i, to := range []any{&s.Name, &s.FLOPs, &s.When}[:len(list)] {
-		if err := manifestDec.Unmarshal(list[i], to); err != nil {
-			return fmt.Errorf("a segment's element %d: %w", i, err)
-		}
-	}
-	return nil
 }
 
 type tensorCode struct {
@@ -85,23 +54,8 @@ type productCode struct {
 	Moves   []int64 // none, or two each of A, B, C and NF4
 }
 
-var (
-	manifestEnc = must(cbor.EncOptions{Sort: cbor.SortCoreDeterministic, NilContainers: cbor.NilContainerAsEmpty}.EncMode())
-	manifestDec = must(cbor.DecOptions{
-		MaxArrayElements: maxSegments, // the longest list: see TestManifestAllocations
-		MaxNestedLevels:  8,
-		IndefLength:      cbor.IndefLengthForbidden,
-		TagsMd:           cbor.TagsForbidden,
-		UTF8:             cbor.UTF8RejectInvalid,
-	}.DecMode())
-)
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err) // constant options: wrong only if this file is
-	}
-	return v
-}
+// manifestForm bounds lists by the longest: see TestManifestAllocations.
+var manifestForm = cbor.Codec{MaxArray: maxSegments, NilEmpty: true}
 
 // Encode returns the only encoding of m, or why m is not valid.
 func (m *Manifest) Encode() ([]byte, error) {
@@ -121,7 +75,7 @@ func (m *Manifest) marshal() ([]byte, error) {
 	known := make(map[string]int)
 	for _, p := range m.Products {
 		shape := nest(p.groups())
-		key, err := manifestEnc.Marshal(shape)
+		key, err := manifestForm.Append(nil, shape)
 		if err != nil {
 			return nil, fmt.Errorf("wasm: manifest: %w", err)
 		}
@@ -133,7 +87,7 @@ func (m *Manifest) marshal() ([]byte, error) {
 		}
 		e.Products = append(e.Products, productCode{First: p.First, Count: p.Count, A: p.A, B: p.B, C: p.C, NF4: p.NF4, Nest: at, Parts: p.Parts, Moves: p.Moves.numbers()})
 	}
-	payload, err := manifestEnc.Marshal(e)
+	payload, err := manifestForm.Append(nil, e)
 	if err != nil {
 		return nil, fmt.Errorf("wasm: manifest: %w", err)
 	}
@@ -174,7 +128,7 @@ func decodeManifest(payload []byte) (m, step *Manifest, err error) {
 		return nil, nil, refuse("manifest", "JSON, as format 6 and older have it; this loader reads %d", Format)
 	}
 	var e manifestCode
-	if err := manifestDec.Unmarshal(payload, &e); err != nil {
+	if err := manifestForm.Unmarshal(payload, &e); err != nil {
 		return nil, nil, refuse("manifest", "%v", err)
 	}
 	if m, err = e.manifest(); err != nil {

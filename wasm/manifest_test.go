@@ -82,15 +82,15 @@ func TestManifestCanonical(t *testing.T) {
 	payload, err := partGEMM().manifest.Encode()
 	check(t, err)
 	var code manifestCode
-	check(t, manifestDec.Unmarshal(payload, &code))
-	if again, err := manifestEnc.Marshal(code); err != nil || !bytes.Equal(again, payload) {
+	check(t, manifestForm.Unmarshal(payload, &code))
+	if again, err := manifestForm.Append(nil, code); err != nil || !bytes.Equal(again, payload) {
 		t.Fatalf("%x, want %x: %v", again, payload, err)
 	}
 	recoded := func(change func(c *manifestCode)) []byte {
 		c := code
 		c.Nests, c.Products = slices.Clone(c.Nests), slices.Clone(c.Products)
 		change(&c)
-		other, err := manifestEnc.Marshal(c)
+		other, err := manifestForm.Append(nil, c)
 		check(t, err)
 		return other
 	}
@@ -164,7 +164,7 @@ func TestManifestAllocations(t *testing.T) {
 	payload, err := partGEMM().manifest.Encode()
 	check(t, err)
 	var code manifestCode
-	check(t, manifestDec.Unmarshal(payload, &code))
+	check(t, manifestForm.Unmarshal(payload, &code))
 	list := func(n int, element string) cbor.RawMessage {
 		return append([]byte{0x99, byte(n >> 8), byte(n)}, strings.Repeat(element, n)...)
 	}

@@ -96,12 +96,12 @@ func TestSeriesRefused(t *testing.T) {
 		"an empty one": {func(s []seriesCode) []seriesCode { return append(s, seriesCode{Rounds: 1}) }, "not in canonical"},
 	} {
 		var code manifestCode
-		check(t, manifestDec.Unmarshal(payload, &code))
+		check(t, manifestForm.Unmarshal(payload, &code))
 		if len(code.Frozen) != 3 || code.Frozen[1].Rounds != 4 {
 			t.Fatalf("frozen tensors stand as %+v", code.Frozen)
 		}
 		code.Frozen = c.change(code.Frozen)
-		hostile, err := manifestEnc.Marshal(code)
+		hostile, err := manifestForm.Append(nil, code)
 		check(t, err)
 		if bytes.Equal(hostile, payload) {
 			t.Errorf("%s: nothing changed", name)
@@ -117,11 +117,11 @@ func TestSeriesAllocations(t *testing.T) {
 	payload, err := deep(4).Encode()
 	check(t, err)
 	var code manifestCode
-	check(t, manifestDec.Unmarshal(payload, &code))
+	check(t, manifestForm.Unmarshal(payload, &code))
 	code.Inputs, code.Outputs, code.State = nil, nil, nil
 	long := tensorCode{Name: strings.Repeat("a", 127) + "0", DType: Float32, Shape: slices.Repeat([]int{1}, maxRank), Moves: []int64{16}}
 	code.Frozen = []seriesCode{{Rounds: maxTensors, Tensors: []tensorCode{long}}}
-	hostile, err := manifestEnc.Marshal(code)
+	hostile, err := manifestForm.Append(nil, code)
 	check(t, err)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

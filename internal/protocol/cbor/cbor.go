@@ -1,8 +1,8 @@
-// Package cbor writes and reads the part of CBOR (RFC 8949) that the protocol's bulk
-// and its secure aggregation are made of: unsigned integers, byte strings and arrays of
-// definite length, in core deterministic encoding (section 4.2.1). The reader takes the
-// shortest form only, so that what it accepts has one encoding; it copies and allocates
-// nothing. All else of the protocol's CBOR goes through a library (internal/protocol/wire).
+// Package cbor writes and reads the part of CBOR (RFC 8949) that the protocol and programs'
+// manifests are made of, in core deterministic encoding (section 4.2.1). What it reads has
+// one encoding. A [Reader] takes unsigned integers, byte strings and arrays of definite
+// length one by one; it copies and allocates nothing. A [Codec] takes Go values by their
+// types. A general library, with which tests compare it, is a tenth of what a page loads.
 package cbor
 
 import (
@@ -76,13 +76,22 @@ const (
 	tooLarge
 	otherCount
 	otherLength
+	otherSimple
+	otherFloat
+	otherText
+	otherKind
+	otherSpelling
 	trailing
 )
 
+// says are the reasons that have no numbers.
+var says = map[reason]string{
+	truncated: "truncated", otherFloat: "not a finite float", otherText: "not UTF-8", otherKind: "of a type that is not read",
+	otherSpelling: "not in the one spelling that it has",
+}
+
 func (e *Error) Error() string {
 	switch e.reason {
-	case truncated:
-		return e.what + ": truncated"
 	case otherType:
 		return fmt.Sprintf("%s: major type %d, want %d", e.what, e.got, e.least)
 	case otherForm:
@@ -98,7 +107,18 @@ func (e *Error) Error() string {
 	case otherLength:
 		return fmt.Sprintf("%s: %d bytes, want %d..%d", e.what, e.got, e.least, e.most)
 	}
+	if e.reason == otherSimple {
+		return fmt.Sprintf("%s: byte %#x, want true or false", e.what, e.got)
+	}
+	if say, ok := says[e.reason]; ok {
+		return e.what + ": " + say
+	}
 	return fmt.Sprintf("%d bytes after the message", e.got)
+}
+
+// Spelling reports whether the value is one that was asked for, in another form than its shortest.
+func (e *Error) Spelling() bool {
+	return e.reason == longForm || e.reason == otherForm || e.reason == otherSpelling
 }
 
 // OK reports whether everything so far was as it must be.

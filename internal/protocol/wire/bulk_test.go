@@ -44,7 +44,7 @@ func null(m Message) bool {
 // generally encodes a body the general way.
 func generally(t testing.TB, m Message) []byte {
 	t.Helper()
-	b, err := encMode.Marshal(m)
+	b, err := code.Append(nil, m)
 	if err != nil {
 		t.Fatal(err)
 	}

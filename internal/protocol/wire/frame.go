@@ -1,13 +1,10 @@
 package wire
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 
-	"github.com/fxamacker/cbor/v2"
+	"github.com/starling-fl/starling/internal/protocol/cbor"
 )
 
 // Causes for which a frame is refused.
@@ -39,28 +36,8 @@ type Message interface {
 	validate() error
 }
 
-var (
-	encMode = must(cbor.CoreDetEncOptions().UserBufferEncMode())
-	decMode = must(cbor.DecOptions{
-		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
-		MaxNestedLevels:   maxNested,
-		MaxArrayElements:  maxArray,
-		MaxMapPairs:       16,
-		IndefLength:       cbor.IndefLengthForbidden,
-		TagsMd:            cbor.TagsForbidden,
-		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
-		UTF8:              cbor.UTF8RejectInvalid,
-		NaN:               cbor.NaNDecodeForbidden,
-		Inf:               cbor.InfDecodeForbidden,
-	}.DecMode())
-)
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err) // constant options: wrong only if this file is
-	}
-	return v
-}
+// code is how messages are written: in core deterministic CBOR.
+var code = cbor.Codec{MaxArray: maxArray}
 
 // Append encodes m as a frame behind dst. It refuses a message that Decode
 // would refuse.
@@ -75,12 +52,11 @@ func Append(dst []byte, m Message) ([]byte, error) {
 	if b, ok := appendBulk(dst, m); ok {
 		return checked(dst, b, k)
 	}
-	body := scratch.Get().(*bytes.Buffer)
-	defer forget(body)
-	if err := encMode.MarshalToBuffer(m, body); err != nil {
+	b, err := code.Append(append(dst, byte(k)), m)
+	if err != nil {
 		return dst, fmt.Errorf("wire: %s: %w", k, err)
 	}
-	return checked(dst, append(append(slices.Grow(dst, 1+body.Len()), byte(k)), body.Bytes()...), k)
+	return checked(dst, b, k)
 }
 
 // checked is the frame that was appended to dst, unless it is too long.
@@ -126,29 +102,13 @@ func Decode(frame []byte, from Direction) (Message, error) {
 
 // decodeBody fills v from body and checks that body is v's canonical encoding.
 func decodeBody(body []byte, v any) error {
-	if err := decMode.Unmarshal(body, v); err != nil {
+	if err := code.Unmarshal(body, v); err != nil {
+		if refused := (*cbor.Error)(nil); errors.As(err, &refused) && refused.Spelling() {
+			return fmt.Errorf("%w: %w", ErrCanonical, err)
+		}
 		return fmt.Errorf("%w: %w", ErrMalformed, err)
-	}
-	again := scratch.Get().(*bytes.Buffer)
-	defer forget(again)
-	if err := encMode.MarshalToBuffer(v, again); err != nil {
-		return fmt.Errorf("%w: %w", ErrMalformed, err)
-	}
-	if !bytes.Equal(again.Bytes(), body) {
-		return ErrCanonical
 	}
 	return nil
-}
-
-// scratch is what messages are encoded into, to be compared or copied: none is much
-// longer than MaxFrame.
-var scratch = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-// forget gives scratch back without what it held: a token is a secret.
-func forget(b *bytes.Buffer) {
-	clear(b.Bytes())
-	b.Reset()
-	scratch.Put(b)
 }
 
 // within is a LimitError unless least <= have <= most.

@@ -269,7 +269,7 @@ func appendValue(dst []byte, v interface{ validate() error }, name string, most 
 	if err := v.validate(); err != nil {
 		return dst, err
 	}
-	b, err := encMode.Marshal(v)
+	b, err := code.Append(nil, v)
 	if err != nil {
 		return dst, fmt.Errorf("wire: %s: %w", name, err)
 	}

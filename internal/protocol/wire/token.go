@@ -49,7 +49,7 @@ type oldToken struct {
 
 // String writes the token as one word.
 func (t Token) String() string {
-	b, err := encMode.Marshal(&t)
+	b, err := code.Append(nil, &t)
 	if err != nil {
 		return ""
 	}

@@ -318,7 +318,7 @@ func TestToken(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(back, tok) {
 		t.Fatalf("token came back as %+v: %v", back, err)
 	}
-	first, err := encMode.Marshal(&oldToken{URL: tok.URL, Pin: tok.Pin, Secret: tok.Secret})
+	first, err := code.Append(nil, &oldToken{URL: tok.URL, Pin: tok.Pin, Secret: tok.Secret})
 	if err != nil {
 		t.Fatal(err)
 	}
