@@ -183,3 +183,17 @@ func ExampleLattice() {
 	fmt.Printf("%d bits, %d symbols for %d values, mean[0] near 0.5: %v\n", width, lattice.D(), lattice.Dim(), math.Abs(float64(mean[0])-0.5) < 0.05)
 	// Output: 11 bits, 1024 symbols for 1000 values, mean[0] near 0.5: true
 }
+
+// TestLargestDimension: at the longest vector every scheme's bound on the squared norm is positive, so no int64 wraps.
+func TestLargestDimension(t *testing.T) {
+	for _, s := range SchemeNames() {
+		scheme, err := Lookup(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := NewLattice(scheme, MaxDimension, 1, [32]byte{})
+		if err != nil || l.B2() <= 0 || float64(l.B2()) > 1<<62 {
+			t.Errorf("%v: %v", s, err)
+		}
+	}
+}

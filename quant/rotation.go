@@ -12,9 +12,9 @@ import (
 const (
 	minBlock = 64
 	maxBlock = 4096
-	maxRows  = 4096
+	maxRows  = 1<<14 - 8 // the rest of a masked vector's 2^26 symbols is for the count and the figures of evaluation
 
-	// MaxDimension bounds the length of a vector that a lattice takes.
+	// MaxDimension bounds the length of a vector that a lattice takes: 67,076,096 values.
 	MaxDimension = maxBlock * maxRows
 
 	// signsInfo is the HKDF info string of the key that the rotation's signs
@@ -25,7 +25,7 @@ const (
 // blockShape returns the block length R and the number of rows m of the
 // rotation of d values, D = m*R >= d. R is the largest power of two in
 // 64..4096 whose padding D-d is at most 0.5% of d; if there is none, the one
-// that pads least, and of equals the largest. Always m <= 4096.
+// that pads least, and of equals the largest. Always m <= maxRows.
 func blockShape(d int) (r, m int) {
 	bestR, bestPad := 0, 0
 	for r := maxBlock; r >= minBlock; r /= 2 {

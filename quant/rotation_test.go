@@ -9,7 +9,7 @@ import (
 func TestBlockShape(t *testing.T) {
 	for _, c := range []struct{ d, r, m int }{
 		{1, 64, 1}, {64, 64, 1}, {65, 128, 1}, {100, 128, 1}, {4096, 4096, 1}, {4097, 64, 65}, {8192, 4096, 2},
-		{135176, 512, 265}, {139264, 4096, 34}, {3419136, 4096, 835}, {1 << 20, 4096, 256}, {MaxDimension, 4096, 4096},
+		{135176, 512, 265}, {139264, 4096, 34}, {3419136, 4096, 835}, {1 << 20, 4096, 256}, {1 << 24, 4096, 4096}, {22713216, 4096, 5546}, {MaxDimension, 4096, maxRows},
 	} {
 		if r, m := blockShape(c.d); r != c.r || m != c.m {
 			t.Errorf("blockShape(%d) = %d, %d, want %d, %d", c.d, r, m, c.r, c.m)
@@ -18,7 +18,7 @@ func TestBlockShape(t *testing.T) {
 	// The rule itself, on random lengths.
 	rnd := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
-		d := 1 + rnd.IntN(1<<(1+rnd.IntN(24)))
+		d := 1 + rnd.IntN(1<<(1+rnd.IntN(26)))
 		r, m := blockShape(d)
 		if m > maxRows || m*r < d || (m-1)*r >= d || r < minBlock || r > maxBlock || r&(r-1) != 0 {
 			t.Fatalf("blockShape(%d) = %d, %d", d, r, m)

@@ -138,8 +138,8 @@ func sized(j job.Job, c model.Config) (*Terms, error) {
 		return nil, RefuseJob("base: %w", err)
 	}
 	if n := t.Layout.Size(slices.Max(t.Ranks())); n > quant.MaxDimension {
-		return nil, RefuseJob("adapter.method %s trains %d values; an update has at most %d (2^24: the quantizer's limit, "+
-			"not the messages', which carry 2^26): %s", t.Method.Kind, n, quant.MaxDimension, smaller(j, c))
+		return nil, RefuseJob("adapter.method %s trains %d values; an update has at most %d (2^26 less what "+
+			"a message carries besides): %s", t.Method.Kind, n, quant.MaxDimension, smaller(j, c))
 	}
 	if most := c.MaxTokens(); j.Adapter.Sequence > most {
 		return nil, RefuseJob("adapter.sequence is %d, the base has %d positions", j.Adapter.Sequence, most)

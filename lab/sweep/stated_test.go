@@ -66,7 +66,7 @@ func TestPresetsFitTheirBases(t *testing.T) {
 					}
 					continue
 				}
-				if want := fmt.Sprintf("trains %d values; an update has at most 16777216", s.Refused[i].Values); err == nil || !strings.Contains(err.Error(), want) {
+				if want := fmt.Sprintf("trains %d values; an update has at most 67076096", s.Refused[i].Values); err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("%s, %v over %s: %v, want %q", name, at.On, s.Base, err, want)
 				}
 			}

@@ -210,7 +210,7 @@ func (v Vector) checkCount(sum []int64, n int) error {
 }
 
 // beyond reports whether the squared norm of sum is above n*n*b2, in 128 bits: a
-// coordinate has up to 31 bits, and there are up to 2^24 of them.
+// coordinate has up to 31 bits, and there are up to 2^26 of them.
 func beyond(sum []int64, n int, b2 int64) bool {
 	var hi, lo, carry uint64
 	for _, x := range sum {
