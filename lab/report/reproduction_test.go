@@ -285,7 +285,7 @@ func TestReproductionOfWhatWasNotRun(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"**Refused today:** 0 baseline (225,659,136 values), 4 FedShampoo (200,984,832 values). A round carries updates of 16,777,216 values at most.",
+		"**Refused today:** 0 baseline (225,659,136 values), 4 FedShampoo (200,984,832 values). A round carries updates of 67,076,096 values at most.",
 		"**Refused today:** every row (223,497,984 values).",
 		"5.18 million documents: 3,900 hours of a core or 15 of an accelerator.",
 	} {
