@@ -38,7 +38,7 @@ cmd/starling: internal/app/command internal/app/command/device internal/app/comm
 cmd/starling-edge: internal/app/command internal/app/command/device internal/app/engine
 cmd/starling-web: data/audio data/dataset edge internal/protocol/wire web/client
 coordinator: coordinator/core coordinator/internal/fleet coordinator/internal/link coordinator/internal/timing coordinator/monitor
-    coordinator/round coordinator/store dp dp/accounting model/evaluate/metric internal/protocol/contract internal/protocol/wire job secagg/log model wasm/program quant secagg secagg/strength
+    coordinator/round coordinator/store dp dp/accounting internal/leaf/disk model/evaluate/metric internal/protocol/contract internal/protocol/wire job secagg/log model wasm/program quant secagg secagg/strength
 coordinator/bucket:
 coordinator/core: coordinator/optimizer dp dp/accounting internal/protocol/contract internal/protocol/wire job model model/evaluate/metric quant wasm/program
 coordinator/internal/fleet: coordinator/internal/link coordinator/round dp
@@ -67,20 +67,21 @@ edge: internal/leaf/named data/dataset dp internal/protocol/contract internal/le
     quant/nf4 quant secagg data/task model/trainer wasm
 internal/testkit/allocation:
 internal/app/accounts: data/dataset edge internal/leaf/durable internal/leaf/named internal/leaf/terminal internal/app/usage
-internal/app/admin: coordinator/server coordinator/store internal/leaf/named job internal/app/usage internal/protocol/wire
+internal/app/admin: coordinator coordinator/monitor coordinator/server coordinator/store internal/app/checkup internal/leaf/disk internal/leaf/named internal/leaf/terminal job internal/app/usage internal/protocol/wire
 internal/testkit/attack:
 internal/app/bases: model/hub internal/leaf/named job model model/base model/known internal/app/usage
 internal/app/bases/start: model/hub internal/app/bases internal/leaf/named internal/app/usage job model model/peft data/task
 internal/app/rehearsal: coordinator edge internal/app/bench job model
 internal/app/bench: internal/leaf/l2 data/dataset edge internal/app/accounts job job/training edge/leak model wasm/program data/task model/trainer wasm internal/app/bases internal/app/usage
 internal/leaf/cputime:
-internal/app/command: internal/leaf/named data/dataset edge internal/leaf/nearest internal/leaf/terminal internal/leaf/strict job model model/known internal/app/usage
-internal/app/command/device: internal/app/accounts internal/leaf/named data/dataset edge internal/app/command internal/app/engine internal/app/generation internal/app/predict edge/leak
+internal/app/checkup: data/dataset edge internal/app/accounts internal/leaf/disk internal/leaf/terminal internal/protocol/wire wasm
+internal/app/command: internal/app/checkup internal/leaf/named data/dataset edge internal/leaf/nearest internal/leaf/terminal internal/leaf/strict job model model/known internal/app/usage
+internal/app/command/device: internal/app/accounts internal/app/checkup internal/leaf/named data/dataset edge internal/app/command internal/app/engine internal/app/generation internal/app/predict edge/leak
     model internal/app/bench internal/app/participation internal/app/bases internal/app/usage internal/app/inspection
 internal/app/command/operator: internal/leaf/named dp/audit dp/audit/membership coordinator/natsaccess coordinator/relay coordinator/server coordinator/store data/dataset
     dp dp/accounting model/hub internal/leaf/strict internal/app/command internal/app/dossier internal/leaf/durable internal/app/engine internal/app/engine/plugins
     internal/app/rehearsal internal/app/evaluation internal/app/exposure internal/app/fleetdata internal/app/inspection internal/app/spent internal/leaf/terminal internal/protocol/wire job model model/known
-    secagg secagg/strength coordinator/core internal/app/guarantee internal/app/admin internal/app/demo internal/app/sim internal/app/bases internal/app/bases/start internal/app/usage internal/app/service
+    secagg secagg/strength coordinator/core internal/app/guarantee internal/app/checkup internal/app/admin internal/app/demo internal/app/sim internal/app/bases internal/app/bases/start internal/app/usage internal/app/service
     coordinator/jobs
 internal/protocol/contentcoding:
 internal/protocol/contract: dp internal/leaf/l2 model/evaluate/metric internal/protocol/wire model quant secagg
@@ -92,6 +93,7 @@ internal/protocol/cbor:
 internal/app/demo: coordinator data/dataset internal/app/engine internal/app/evaluation internal/app/fleetdata internal/app/outcome internal/app/progress internal/app/sim job model
     wasm/program data/task wasm internal/app/bases internal/app/bases/start internal/leaf/named internal/app/usage
 internal/app/dossier: internal/leaf/durable internal/leaf/terminal
+internal/leaf/disk:
 internal/leaf/durable:
 internal/app/engine: edge job wasm/program wasm wasm/compiler internal/app/usage
 internal/app/engine/plugins: edge internal/app/engine model/nn/hosted wasm/program model/xla

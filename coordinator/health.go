@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/monitor"
 	"github.com/starling-fl/starling/coordinator/round"
+	"github.com/starling-fl/starling/internal/leaf/disk"
 	"github.com/starling-fl/starling/model"
 )
 
@@ -141,7 +142,7 @@ func (c *Coordinator) Checks(ctx context.Context) []Check {
 		h.store, h.checked = c.store.Check(), time.Now()
 	}
 	put("store", h.store, "it takes writes")
-	free, err := freeBytes(c.cfg.Dir)
+	free, err := disk.Free(c.cfg.Dir)
 	if want := uint64(leastFree + 4*c.releaseBytes()); err == nil && free < want {
 		err = fmt.Errorf("%d MiB are free in --dir, wanted are %d: make room, a commit that does not fit ends serve", free>>20, want>>20)
 	}

@@ -81,3 +81,25 @@ func (f *fetcher) announced(ctx context.Context, within time.Duration) (*wire.Jo
 	}
 	return announced, nil
 }
+
+// AskLimits fetches the job of the coordinator that the token leads to and returns the limits of the policy that it is
+// beyond, as far as they show without its base. Nobody enrols, and nothing is sent. It reads these fields of the
+// configuration: Token, Policy, AllowPlain, AcceptNotPrivate, HTTP and Handshake. The errors are those of [Ask].
+func AskLimits(ctx context.Context, cfg Config) (job string, beyond []PolicyError, err error) {
+	token, err := cfg.reach()
+	if err != nil {
+		return "", nil, err
+	}
+	transport, done := newBlobClient(token, cfg.HTTP)
+	defer done()
+	blobs := &fetcher{client: transport, token: token, most: cfg.MaxBlob, down: new(atomic.Int64)}
+	j, err := blobs.announced(ctx, cfg.Handshake)
+	if err != nil {
+		return "", nil, err
+	}
+	beyond = PolicyErrors(cfg.Policy.checkJob(j))
+	if !j.Privacy.Private && !cfg.AcceptNotPrivate {
+		beyond = append(beyond, PolicyErrors(ErrNotPrivate)...)
+	}
+	return j.Name, beyond, nil
+}

@@ -50,7 +50,10 @@ func ready(checks []coordinator.Check) bool {
 
 // serveChecks is what readiness consists of, one thing at a time.
 func (s *Server) serveChecks(w http.ResponseWriter, r *http.Request) {
-	checks := s.checks(r.Context())
+	serveChecks(w, s.checks(r.Context()))
+}
+
+func serveChecks(w http.ResponseWriter, checks []coordinator.Check) {
 	w.Header().Set("Content-Type", "application/json")
 	if !ready(checks) {
 		w.WriteHeader(http.StatusServiceUnavailable)

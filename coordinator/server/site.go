@@ -286,6 +286,7 @@ func (s *Site) routes() []route {
 		{"GET /metrics", store.RoleViewer, s.serveMetrics},
 		{"GET /v1/admin/jobs.json", store.RoleViewer, s.serveJobs},
 		{"GET /v1/admin/spending.json", store.RoleViewer, s.serveSpending},
+		{"GET /v1/admin/ready.json", store.RoleViewer, func(w http.ResponseWriter, r *http.Request) { serveChecks(w, s.checks(r.Context())) }},
 		{"POST /v1/admin/jobs", store.RoleAdmin, s.serveSubmit},
 		{"POST /v1/admin/jobs/{name}/{act}", store.RoleOperator, s.serveSteer},
 	}...)

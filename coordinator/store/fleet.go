@@ -76,6 +76,17 @@ func OpenFleet(dir string) (*Fleet, error) {
 // Close closes the store.
 func (f *Fleet) Close() error { return f.db.Close() }
 
+// Secret is one that a coordinator has drawn and keeps under that name; ErrUnknown if it has not.
+func (f *Fleet) Secret(name string) ([]byte, error) {
+	v, err := getMeta(f.db, "secret "+name)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("%w: secret %.40q: start serve once", ErrUnknown, name)
+	} else if err != nil {
+		return nil, prefixed(err)
+	}
+	return hex.DecodeString(v)
+}
+
 // Device is an enrolled identity.
 type Device struct {
 	Identity   string    `json:"identity"` // hexadecimal

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,8 +49,12 @@ func dial(address, file string) (*remote, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--token-file: want the one line that starling operator add printed, or an ID token of the server's OpenID issuer: %w", err)
 	}
-	client := &http.Client{Timeout: remoteTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return &remote{base: u, token: token, client: client}, nil
+	return &remote{base: u, token: token, client: newClient()}, nil
+}
+
+// newClient follows no redirect: the token is for one address.
+func newClient() *http.Client {
+	return &http.Client{Timeout: remoteTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // thisMachine reports whether a host can be no other than this one.
@@ -66,6 +71,11 @@ func (r *remote) Close() error {
 
 // ask sends a request, with JSON where there is something to say, and reads JSON.
 func (r *remote) ask(method string, path []string, say, into any) error {
+	return r.send(method, append([]string{"v1", "admin"}, path...), say, into, http.StatusOK)
+}
+
+// send is ask of any path, for which the coordinator answers one of the codes.
+func (r *remote) send(method string, path []string, say, into any, codes ...int) error {
 	var body io.Reader
 	if say != nil {
 		b, err := json.Marshal(say)
@@ -77,7 +87,7 @@ func (r *remote) ask(method string, path []string, say, into any) error {
 	for i, p := range path {
 		path[i] = url.PathEscape(p)
 	}
-	req, err := http.NewRequest(method, r.base.JoinPath(append([]string{"v1", "admin"}, path...)...).String(), body)
+	req, err := http.NewRequest(method, r.base.JoinPath(path...).String(), body)
 	if err != nil {
 		return err
 	}
@@ -87,15 +97,23 @@ func (r *remote) ask(method string, path []string, say, into any) error {
 		return fmt.Errorf("the coordinator at %s: %w", r.base.Host, err)
 	}
 	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
+	if !slices.Contains(codes, res.StatusCode) {
 		why, err := io.ReadAll(io.LimitReader(res.Body, mostComplaint))
-		return errors.Join(fmt.Errorf("the coordinator at %s answers %s: %q", r.base.Host, res.Status, strings.TrimSpace(string(why))), err)
+		return errors.Join(answerError{res.StatusCode, fmt.Sprintf("the coordinator at %s answers %s: %q", r.base.Host, res.Status, strings.TrimSpace(string(why)))}, err)
 	}
 	if err := json.NewDecoder(io.LimitReader(res.Body, mostAnswered)).Decode(into); err != nil {
 		return fmt.Errorf("the coordinator at %s answers no JSON that this program knows (is it an admin address?): %w", r.base.Host, err)
 	}
 	return nil
 }
+
+// answerError is an answer of another code than was asked for.
+type answerError struct {
+	code int
+	text string
+}
+
+func (e answerError) Error() string { return e.text }
 
 func (r *remote) Devices() (d []store.Device, err error) {
 	return d, r.ask("GET", []string{"devices.json"}, nil, &d)

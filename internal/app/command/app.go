@@ -20,6 +20,7 @@ import (
 
 	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/app/checkup"
 	"github.com/starling-fl/starling/internal/app/usage"
 	"github.com/starling-fl/starling/internal/leaf/named"
 	"github.com/starling-fl/starling/internal/leaf/terminal"
@@ -32,6 +33,10 @@ type App struct {
 	terminal.Streams // JSON is --json
 
 	Version string // of the program, set where its commands are made
+
+	// ServerChecks adds flags to the command doctor that have it look at a coordinator in place of this device, and
+	// returns what does; nil without them. nil in a program that knows no coordinators.
+	ServerChecks func(*cobra.Command) func(context.Context) (*checkup.Report, error)
 
 	Input []error // what else than ErrInvalid of a job says that something given cannot be used
 }

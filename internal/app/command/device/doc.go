@@ -14,6 +14,6 @@ import (
 // Commands are all of them; engines are what predict and generate may compute with.
 func Commands(a *command.App, engines engine.Flags) []*cobra.Command {
 	return slices.Concat(
-		command.In(command.TakePart, newJoinCmd(a), newBenchCmd(a), newAccountCmd(a), newIdentityCmd(a), newProgramCmd(a)),
+		command.In(command.TakePart, newJoinCmd(a), newBenchCmd(a), newDoctorCmd(a), newAccountCmd(a), newIdentityCmd(a), newProgramCmd(a)),
 		command.In(command.UseModel, newPredictCmd(a, engines), newGenerateCmd(a, engines)))
 }

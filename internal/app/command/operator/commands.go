@@ -15,9 +15,10 @@ import (
 // Commands are an operator's, over the streams of a. p draws, and n starts NATS servers; nil
 // where the program links nothing that does.
 func Commands(a *command.App, p Plots, n natsaccess.Start) []*cobra.Command {
+	a.ServerChecks = serverChecks
 	a.Input = append(a.Input, store.ErrNoStore)
 	return slices.Concat(
-		command.In(command.RunJob, newDemoCmd(a), newServeCmd(a, n), newJobCmd(a), newTokenCmd(a), newDevicesCmd(a), newOperatorCmd(a),
+		command.In(command.RunJob, newDemoCmd(a), newServeCmd(a, n), newStatusCmd(a), newJobCmd(a), newTokenCmd(a), newDevicesCmd(a), newOperatorCmd(a),
 			newGatewayCmd(a), newBaseCmd(a)),
 		command.In(command.UseModel, newEvaluateCmd(a), newExportCmd(a), newImportCmd(a)),
 		command.In(command.PlanPrivacy, newPrivacyCmd(a, p), newAuditCmd(a, p), newSecaggCmd(a)),

@@ -15,9 +15,7 @@ import (
 // fleetFlags adds --dir, --server and --token-file, and returns what opens the fleet.
 func fleetFlags(cmd *cobra.Command) func(func(admin.Fleet) error) error {
 	var where admin.Where
-	cmd.Flags().StringVar(&where.Dir, "dir", "", "the coordinator's folder")
-	cmd.Flags().StringVar(&where.Server, "server", "", "in place of --dir, the coordinator's admin address, as https://host:port")
-	cmd.Flags().StringVar(&where.TokenFile, "token-file", "", "with --server, a file that holds an operator's token (starling operator add), or an ID token of its OpenID issuer")
+	whereFlags(cmd, &where)
 	return func(use func(admin.Fleet) error) (err error) {
 		f, err := where.Open()
 		if err != nil {

@@ -1,0 +1,2 @@
+// Package disk says how much room is left.
+package disk
