@@ -56,15 +56,14 @@ func (c Coalition) check(e Event) error {
 	return nil
 }
 
-// shows is the probability that an observer is shown how a member's coin fell: by a hit, or by a
-// member of a coalition in its shard. Both are events about the others alone, given the coin. With
-// fewer hostile devices in the shard neither becomes more likely, so that they exclude each other
-// at least as often as if they were independent (Harris 1960).
+// shows bounds the probability that an observer is shown how a member's coin fell: by a hit, or by
+// a member of a coalition in its shard. The two may exclude each other: the fewer devices are drawn,
+// the more likely a cohort is below its floor, and the less likely a hostile one is among them.
 func (o Observer) shows(hit float64, c Coalition) float64 {
 	if o != Colluding || c.Sees == 0 {
 		return hit
 	}
-	return min(1, math.Nextafter(1-(1-hit)*(1-c.Sees), 2))
+	return min(1, math.Nextafter(hit+c.Sees, 2))
 }
 
 // against says in words who an observer is, for a guarantee's text.

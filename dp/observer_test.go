@@ -2,6 +2,7 @@ package dp
 
 import (
 	"errors"
+	"math"
 	"testing"
 )
 
@@ -109,6 +110,60 @@ func TestSimulatedHits(t *testing.T) {
 	for _, name := range []string{"", "coordinator", "Public"} {
 		if _, err := ParseObserver(name); !errors.Is(err, ErrObserver) {
 			t.Errorf("%q is an observer", name)
+		}
+	}
+}
+
+// TestAHitOrACoalition: a hit, or a hostile device in the shard, by every number of honest and of
+// hostile devices that are drawn: no more likely than is accounted, whether a cohort is below its
+// floor, which few hostile devices make likelier, or a shard misses its threshold, which many do.
+func TestAHitOrACoalition(t *testing.T) {
+	const hostile = 6
+	for name, c := range map[string]struct {
+		a   Attendance
+		hit func(a Attendance, honest, hostile int) float64 // given who is drawn
+		of  func(a Attendance) float64                      // what is accounted
+	}{
+		"below the floor": {
+			Attendance{Ready: 31, Hostile: hostile, Rate: 0.2, Groups: 1, Floor: 6},
+			func(a Attendance, honest, hostile int) float64 {
+				if honest+hostile < a.Floor {
+					return 1
+				}
+				return 0
+			},
+			func(a Attendance) float64 { return FloorDelta(a.Ready, a.Rate, a.Floor, 1) / a.Rate },
+		},
+		"below a threshold": {
+			Attendance{Ready: 31, Hostile: hostile, Rate: 0.5, Groups: 2, Dropout: 0.1, Floor: 3, Most: 16, Threshold: func(n int) int { return n/2 + 1 }},
+			func(a Attendance, honest, hostile int) float64 {
+				n := honest + hostile + 1
+				if n < a.Floor || n > a.Most {
+					return 1
+				}
+				return 1 - BinomialTail(honest, 1-a.Dropout, max(a.Floor, a.Threshold(n)))
+			},
+			Attendance.Hit,
+		},
+	} {
+		p, honest := c.a.Rate/float64(c.a.Groups), c.a.Ready-1-hostile
+		either, both, hit, seen := 0.0, 0.0, 0.0, 1-math.Pow(1-p, hostile)
+		for h := 0; h <= honest; h++ {
+			for x := 0; x <= hostile; x++ {
+				chance, tips := math.Exp(logBinomial(honest, h, p)+logBinomial(hostile, x, p)), c.hit(c.a, h, x)
+				if hit += chance * tips; x > 0 {
+					both += chance * tips
+					tips = 1
+				}
+				either += chance * tips
+			}
+		}
+		got := Colluding.shows(c.of(c.a), Coalition{0.2, seen})
+		if got < either*(1-1e-9) || got > 1.05*(hit+seen) {
+			t.Errorf("%s: shown with probability %v, accounted %v", name, either, got)
+		}
+		if (name == "below the floor") != (both < 0.9*hit*seen) {
+			t.Errorf("%s: both %v, by chance %v: no test", name, both, hit*seen)
 		}
 	}
 }

@@ -57,8 +57,16 @@ func TestObserver(t *testing.T) {
 // TestCoalitionSees holds what a coalition sees against a sum over every size of the device's
 // shard: it is in none of the others' hands only if none of them is of the coalition.
 func TestCoalitionSees(t *testing.T) {
-	for _, population := range []int{4000, 10_000, 20_000} {
-		j := sampledJob(population, 0.01, 0.1).Derived()
+	for _, c := range []struct {
+		population, size int
+		rate             float64
+	}{{4000, 0, 0.01}, {10_000, 0, 0.01}, {20_000, 0, 0.01}, {20_000, 64, 0.02}} {
+		population := c.population
+		j := sampledJob(population, c.rate, 0.1)
+		if c.size > 0 { // several shards, seven tenths full
+			j.Shard.Size = c.size
+		}
+		j = j.Derived()
 		q, err := j.Quorum()
 		if err != nil || q.Sees <= 0 || q.Sees > 1 {
 			t.Fatalf("%d: %+v, %v", population, q, err)
@@ -86,6 +94,17 @@ func TestCoalitionSees(t *testing.T) {
 		// Where so many more are active that the coalition sees more, nothing is drawn.
 		if _, ok := q.Allows(j, 10*population, q.Ready); ok {
 			t.Errorf("%d: a round is drawn of ten times as many active devices, of whom as many are there", population)
+		}
+		if c.size == 0 {
+			continue
+		}
+		// A hundredth more, among whom the hostile tip nothing, see more all the same.
+		active := population * 101 / 100
+		if _, hit := j.groups(active, q.Ready); hit > q.Hit || q.Hit == 0 {
+			t.Fatalf("%d: hit with probability %v, accounted %v: no test", population, hit, q.Hit)
+		}
+		if _, ok := q.Allows(j, active, q.Ready); ok {
+			t.Errorf("%d: a round is drawn where a coalition sees a coin with probability %v, accounted %v", population, j.sees(active, q.Ready), q.Sees)
 		}
 	}
 	j := sampledJob(20_000, 0.01, 0.1)

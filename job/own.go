@@ -104,24 +104,12 @@ func (j Job) mostHostile(n, hostile int) int {
 	shards := float64(j.Draws()) * math.Ceil(float64(max(j.Cohort.Population, j.Cohort.MaxEnrolled))/float64(max(1, j.Shard.Floor)))
 	most, tail, limit := min(n, hostile), 0.0, j.FloorDelta()/2
 	for most > 0 {
-		if tail += hypergeometric(of, hostile, n, most); tail*shards > limit {
+		if tail += dp.Hypergeometric(of, hostile, n, most); tail*shards > limit {
 			break
 		}
 		most--
 	}
 	return most
-}
-
-// hypergeometric is the probability of k hostile among n drawn of a number, of which so many are.
-func hypergeometric(of, hostile, n, k int) float64 {
-	choose := func(n, k int) float64 {
-		if k < 0 || k > n {
-			return math.Inf(-1)
-		}
-		lg := func(x int) float64 { v, _ := math.Lgamma(float64(x + 1)); return v }
-		return lg(n) - lg(k) - lg(n-k)
-	}
-	return math.Exp(choose(hostile, k) + choose(of-hostile, n-k) - choose(of, n))
 }
 
 // honestApart is the number of honest devices in any sum that the coordinator comes to see,

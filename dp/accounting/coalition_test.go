@@ -48,13 +48,13 @@ func TestCoalitionEpsilon(t *testing.T) {
 	}
 }
 
-// Hits and a coalition show a coin together, as if by independent chances; one that surely sees it
+// Hits and a coalition show a coin together, never both at once in the worst case; one that surely sees it
 // leaves nothing hidden, one that is not there changes nothing.
 func TestHitsAndACoalition(t *testing.T) {
 	e := dp.Rounds(dp.Mechanism{SamplingRate: 0.1, NoiseMultiplier: 2}, 50)
 	e.Hit, e.Coalition = 0.2, dp.Coalition{Share: 0.1, Sees: 0.25}
 	both := dp.Rounds(e.Mechanism, 50)
-	both.Hit = 1 - 0.8*0.75
+	both.Hit = 0.2 + 0.25
 	epsilon := func(of dp.Observer, e dp.Event) float64 {
 		g, err := Against(of)([]dp.Event{e}, 1e-6, dp.RDP)
 		if err != nil {
