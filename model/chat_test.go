@@ -124,3 +124,43 @@ func TestLargeTokenizers(t *testing.T) {
 		}
 	}
 }
+
+// Texts are taught to end as the tokenizer says, and end at whatever the folder's files name.
+func TestEndsAreTheTokenizersFirst(t *testing.T) {
+	c := Llama(20, 16, 1, 2, 32)
+	c.Decoder.Ends = Ends{1, 8, 9, 1}
+	plain, err := RandomBase(c, 1, []byte(`{"added_tokens": [{"id": 9, "content": "<|eot|>"}, {"id": 12, "content": "<|im_end|>"}, {"id": 99, "content": "<far>"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := Release{Base: plain}.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		tokenizer, writes string
+		want              Ends
+	}{
+		"one of the list":   {`{"eos_token": "<|eot|>"}`, "", Ends{9, 1, 8, 9}},
+		"another":           {`{"eos_token": {"content": "<|im_end|>"}}`, "", Ends{12, 1, 8, 9}},
+		"unknown":           {`{"eos_token": "<none>"}`, "", Ends{1, 8, 9, 1}},
+		"beyond the model":  {`{"eos_token": "<far>"}`, "", Ends{1, 8, 9, 1}},
+		"none":              {`{}`, "", Ends{1, 8, 9, 1}},
+		"one more to write": {`{}`, `{"eos_token_id": [1, 13]}`, Ends{1, 8, 9, 13}},
+		"more than fit":     {`{"eos_token": "<|im_end|>"}`, `{"eos_token_id": 13}`, Ends{12, 1, 8, 9}},
+	} {
+		fsys := fstest.MapFS{TokenizerConfigFile: {Data: []byte(tc.tokenizer)}}
+		for file, data := range files {
+			if file != TokenizerConfigFile {
+				fsys[file] = &fstest.MapFile{Data: data}
+			}
+		}
+		if tc.writes != "" {
+			fsys[GenerationConfigFile] = &fstest.MapFile{Data: []byte(tc.writes)}
+		}
+		b, err := LoadBase(fsys)
+		if err != nil || b.Config.Decoder.Ends != tc.want {
+			t.Errorf("%s: %v, want %v; %v", name, b.Config.Decoder.Ends, tc.want, err)
+		}
+	}
+}

@@ -211,7 +211,12 @@ func endTokens(raw json.RawMessage) (ends Ends, err error) {
 
 // theirs is one token, or a list of several.
 func (e Ends) theirs() any {
-	ends := slices.Compact(slices.Clone(e[:]))
+	var ends []int
+	for _, id := range e {
+		if !slices.Contains(ends, id) {
+			ends = append(ends, id)
+		}
+	}
 	if len(ends) == 1 {
 		return ends[0]
 	}

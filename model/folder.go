@@ -79,6 +79,11 @@ func LoadBase(fsys fs.FS) (*Base, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Causal() && ours.Kind != ownModelType {
+		if err := c.Decoder.settleEnds(fsys, tok, c.VocabSize); err != nil {
+			return nil, err
+		}
+	}
 	files, err := readWeights(fsys)
 	if err != nil {
 		return nil, err

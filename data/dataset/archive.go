@@ -61,7 +61,7 @@ func readArchive(r io.Reader, name string, most int) (*Set, error) {
 			return nil, bad("is a link or a device, want files alone")
 		case isList(h.Name):
 			return nil, bad("says what is to validate and to test: unpack the archive and give the folder")
-		case !audio.Named(h.Name) || path.Base(path.Dir(h.Name)) == "_background_noise_":
+		case !audio.Named(h.Name) || beside(h.Name) || path.Base(path.Dir(h.Name)) == "_background_noise_":
 			continue
 		case seen[h.Name]:
 			return nil, bad("stands in the archive twice")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -46,6 +47,7 @@ type Set struct {
 	Name     string // the file, as it was given; "" for a set without one
 	Labels   []string
 	Examples []Example
+	Left     string // for people: the files of a folder that are no examples, as "3 .heic, 1 ._*"; "" if there are none
 }
 
 // Pick returns the examples at the given indices, sharing the label list.
@@ -108,6 +110,9 @@ func (s *Set) Relabel(labels []string) (*Set, error) {
 				what = "tag"
 			}
 			err := fmt.Errorf("%s %q is not one of %q", what, s.Labels[bad], labels)
+			if what == "label" && slices.Contains(labels, strings.TrimSpace(ex.Text)) {
+				err = fmt.Errorf("the text %q is one of the job's labels, and the label %.80q is none: are the columns of texts and labels swapped?", ex.Text, s.Labels[bad])
+			}
 			if ex.Line == 0 && ex.Recording != nil { // of a folder or an archive
 				return nil, fmt.Errorf("%s: %w", cmp.Or(ex.Recording.file, s.Name), err)
 			}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/starling-fl/starling/internal/leaf/named"
@@ -141,7 +142,7 @@ func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
 			return nil
 		}
 		if c.Unlabelled && l.Completion == "" && l.Messages == "" {
-			if strings.TrimSpace(l.Text) == "" {
+			if blank(l.Text) {
 				return nil
 			}
 			l.Label = "-" // which no set has
@@ -356,14 +357,48 @@ func textReader(r io.Reader) (*bufio.Reader, error) {
 	}
 	switch {
 	case bytes.HasPrefix(start, []byte("\xef\xbb\xbf")):
-		_, err = in.Discard(3)
-		return in, err
+		if _, err = in.Discard(3); err != nil {
+			return nil, err
+		}
 	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
 		return nil, errGzip
 	case bytes.HasPrefix(start, []byte("\xff\xfe")), bytes.HasPrefix(start, []byte("\xfe\xff")):
 		return nil, errUTF16
 	}
-	return in, nil
+	return oldLines(in), nil
+}
+
+// oldLines has a line end at each CR where the start of a file holds CRs and no LF, as files of the first Macs.
+func oldLines(in *bufio.Reader) *bufio.Reader {
+	start, _ := in.Peek(64 << 10) // an error comes again when it is read
+	if bytes.IndexByte(start, '\n') >= 0 || bytes.IndexByte(start, '\r') < 0 {
+		return in
+	}
+	return bufio.NewReaderSize(carriage{in}, 64<<10)
+}
+
+// carriage reads LF for CR.
+type carriage struct{ r io.Reader }
+
+func (c carriage) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	for i := range p[:n] {
+		if p[i] == '\r' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
+}
+
+// errEmptyText is a text that shows nothing.
+var errEmptyText = errors.New("text is empty")
+
+// blank reports whether a text has nothing that anybody sees: white space and characters without a shape, as U+200B,
+// of which tokenizers make no token.
+func blank(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool {
+		return !unicode.IsSpace(r) && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+	}) < 0
 }
 
 func (l labelled) check() error {
@@ -378,16 +413,16 @@ func (l labelled) check() error {
 		return l.checkPrompt()
 	}
 	switch {
-	case l.Labels != nil && strings.TrimSpace(l.Text) == "":
-		return errors.New("text is empty")
+	case l.Labels != nil && blank(l.Text):
+		return errEmptyText
 	case l.Labels != nil:
 		return l.checkLabels()
 	case l.Label == "":
 		return errors.New("label is empty")
 	case len(l.Label) > MaxLabel:
 		return fmt.Errorf("label has %d bytes, the limit is %d", len(l.Label), MaxLabel)
-	case strings.TrimSpace(l.Text) == "" && l.Image == nil && l.Recording == nil:
-		return errors.New("text is empty")
+	case l.Image == nil && l.Recording == nil && blank(l.Text):
+		return errEmptyText
 	case !utf8.ValidString(l.Text) || !utf8.ValidString(l.Label) || !utf8.ValidString(l.User) || !utf8.ValidString(l.Provider):
 		return errors.New("not valid UTF-8")
 	}

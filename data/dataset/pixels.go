@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -136,6 +137,7 @@ func loadFolder(path string) (*Set, error) {
 func readFolder(name, path string, take func(entry string) bool) (*Set, error) {
 	var examples []Example
 	var names []string
+	left := map[string]int{}
 	labels, err := os.ReadDir(path)
 	if err != nil {
 		return nil, err
@@ -143,8 +145,12 @@ func readFolder(name, path string, take func(entry string) bool) (*Set, error) {
 	distinct := 0
 	add := func(file, label string) error {
 		e, err := openFile(filepath.Join(path, filepath.FromSlash(file)))
-		if err != nil || e == nil {
+		if err != nil {
 			return err
+		}
+		if e == nil {
+			left[leftKind(filepath.Base(file))]++
+			return nil
 		}
 		if len(examples) > 0 && examples[0].Form() != e.Form() {
 			return fmt.Errorf("%s: %s holds %s, and others hold %s: want one kind in a folder",
@@ -184,9 +190,39 @@ func readFolder(name, path string, take func(entry string) bool) (*Set, error) {
 				return nil, fmt.Errorf("%s: it is a folder, and %s in it a labelled file: give one of its files", path, l.Name())
 			}
 		}
-		return nil, fmt.Errorf("%s: %w: want a folder for each label, with .png, .jpg or .pgm files in it, or .wav or .flac", path, ErrEmpty)
+		has := ""
+		if kinds := leftOut(left); kinds != "" {
+			has = "; it has " + kinds + " files, which are not read: convert them"
+		}
+		return nil, fmt.Errorf("%s: %w: want a folder for each label, with .png, .jpg or .pgm files in it, or .wav or .flac%s", path, ErrEmpty, has)
 	}
-	return byName(name, examples, names), nil
+	set := byName(name, examples, names)
+	set.Left = leftOut(left)
+	return set, nil
+}
+
+// leftKind is what a file that is no example is counted under; "" of one that systems write and people do not see.
+func leftKind(name string) string {
+	switch {
+	case beside(name):
+		return "._*"
+	case strings.HasPrefix(name, "."), strings.EqualFold(name, "thumbs.db"), strings.EqualFold(name, "desktop.ini"):
+		return ""
+	}
+	return fmt.Sprintf("%.12s", cmp.Or(strings.ToLower(filepath.Ext(name)), "unnamed"))
+}
+
+// leftOut lists kinds of files with how many there are.
+func leftOut(left map[string]int) string {
+	delete(left, "")
+	var all []string
+	for _, kind := range slices.Sorted(maps.Keys(left)) {
+		if all = append(all, fmt.Sprintf("%d %s", left[kind], kind)); len(all) == 12 && len(left) > 12 {
+			all = append(all, "others")
+			break
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // isTable reports whether a file is one of examples, a line each, by its name.
@@ -202,7 +238,7 @@ func openFile(path string) (e *Example, err error) {
 	case IsImage(path):
 		e = &Example{}
 		e.Image, err = OpenImage(path)
-	case audio.Named(path):
+	case audio.Named(path) && !beside(path):
 		e = &Example{User: Speaker(path)}
 		e.Recording, err = OpenRecording(path)
 	}

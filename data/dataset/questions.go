@@ -63,7 +63,10 @@ func Questions(r io.Reader, name string, each func(Example) error) error {
 // its case.
 func object(line []byte) (keys []string, value func(string) json.RawMessage, err error) {
 	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(line, &raw); err != nil {
+	var other *json.UnmarshalTypeError
+	if err := json.Unmarshal(line, &raw); errors.As(err, &other) {
+		return nil, nil, fmt.Errorf("not a JSON object: %s; want one on each line", other.Value)
+	} else if err != nil {
 		return nil, nil, fmt.Errorf("not a JSON object: %w", err)
 	}
 	if raw == nil {

@@ -25,6 +25,7 @@ type scanner struct {
 type ColumnError struct {
 	Column string   // that was looked for
 	Label  bool     // it is the labels', not the texts'
+	Null   bool     // it is there, and null
 	Have   []string // the record's own, in order
 
 	Separator rune // of a table's columns, as it was read; 0 of JSON
@@ -39,7 +40,10 @@ func (e *ColumnError) Error() string {
 	if len(e.Have) > most {
 		have = append(have, "...")
 	}
-	if len(have) == 0 {
+	switch {
+	case e.Null:
+		return fmt.Sprintf("%q is null", e.Column)
+	case len(have) == 0:
 		return fmt.Sprintf("%q is missing", e.Column)
 	}
 	said := fmt.Sprintf("%q is missing; there are %s", e.Column, strings.Join(have, ", "))
@@ -140,7 +144,7 @@ func (s *scanner) parseJSON(line []byte) (labelled, error) {
 			l.Transcript = true
 		}
 	case len(text) == 0 || string(text) == "null":
-		return l, &ColumnError{Column: s.columns.text(), Have: keys}
+		return l, &ColumnError{Column: s.columns.text(), Have: keys, Null: len(text) > 0}
 	case json.Unmarshal(text, &l.Text) != nil:
 		return l, fmt.Errorf("%q must be a string", s.columns.text())
 	}
@@ -165,7 +169,10 @@ func (s *scanner) parseJSON(line []byte) (labelled, error) {
 		}
 	}
 	if l.Label == "" && l.Labels == nil && s.want && !l.Transcript {
-		return l, &ColumnError{Column: s.columns.label(), Label: true, Have: keys}
+		if raw := value(s.columns.label()); len(raw) > 0 && string(raw) != "null" {
+			return l, nil // "", which is told as what it is
+		}
+		return l, &ColumnError{Column: s.columns.label(), Label: true, Have: keys, Null: len(value(s.columns.label())) > 0}
 	}
 	return l, nil
 }

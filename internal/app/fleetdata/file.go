@@ -44,6 +44,9 @@ func (f File) Load() (*Data, error) {
 		return nil, err
 	}
 	d := &Data{Name: name, SHA256: hash, Labels: all.Labels}
+	if all.Left != "" {
+		d.Note("%s: left out, being no examples: %s", name, all.Left)
+	}
 	parts, err := f.split(all, d)
 	if err != nil {
 		return nil, err

@@ -156,6 +156,9 @@ func (c *Config) Run(ctx context.Context, tokens []string) (err error) {
 	trainer.Cores, m.Trainer = m.Cores, trainer
 	defer func() { err = errors.Join(err, trainer.Close()) }()
 	fmt.Fprintf(told, "%d examples of %d labels in %s; identity %s, %x\n", len(m.Set.Examples), len(m.Set.Labels), c.Data, m.Identity, m.Key.Public())
+	if m.Set.Left != "" {
+		fmt.Fprintf(told, "left out of %s, being no examples: %s\n", c.Data, m.Set.Left)
+	}
 	var errs []error
 	if c.Fleet {
 		found := &edge.Discovery{Tasks: c.Tasks} // what jobs may learn of the file

@@ -100,7 +100,7 @@ func partitionOf(s sweep.Settings, columns dataset.Columns, show int) (*Partitio
 		return nil, err
 	}
 	if len(d.Labels) == 0 {
-		return nil, fmt.Errorf("%s: its examples have no labels: there are no classes to count", s.Data)
+		return nil, usage.Errorf("%s: its examples have no labels: there are no classes to count", s.Data)
 	}
 	parts, how, err := d.Divide(s)
 	if err != nil {
