@@ -209,10 +209,14 @@ func (a *Account) begin(j *job, round uint64, most int, now time.Time) error {
 	return a.keep()
 }
 
-// contribute records that an update is about to be handed over, and the bytes moved so far.
-func (a *Account) contribute(j *job, moved traffic) error {
+// contribute records that an update is about to be handed over, and the bytes moved so far. It
+// holds the owner's limits once more: other jobs may have had theirs since the round began.
+func (a *Account) contribute(j *job, p *Policy, moved traffic) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if err := a.affordable(j, p); err != nil {
+		return err
+	}
 	of := a.of(j)
 	of.Contributed++
 	if of.Forgotten { // it gives again

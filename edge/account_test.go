@@ -40,7 +40,7 @@ func TestHostilePromise(t *testing.T) {
 				}
 				break
 			}
-			ok(t, a.contribute(j, traffic{}))
+			ok(t, a.contribute(j, new(Policy), traffic{}))
 			given++
 			if c.commits {
 				ok(t, a.committed(j, traffic{}))
@@ -170,11 +170,11 @@ func TestHostileManyJobs(t *testing.T) {
 		j := accountJob(3)
 		j.task[0] = byte(jobs)
 		for round := uint64(1); round <= 3; round++ {
-			if last = a.afford(j, most); last != nil {
+			if last = a.afford(j, &Policy{Epsilon: most}); last != nil {
 				break
 			}
 			ok(t, a.begin(j, round, 1000, time.Now()))
-			ok(t, a.contribute(j, traffic{}))
+			ok(t, a.contribute(j, new(Policy), traffic{}))
 			ok(t, a.committed(j, traffic{}))
 			given++
 		}
@@ -197,7 +197,7 @@ func TestHostileManyJobs(t *testing.T) {
 	if s.Devices == nil || s.Devices.Rounds != given || math.Abs(s.Devices.Epsilon/want[0]-1) > 1e-6 || s.Providers != nil || want[0] > most || want[1] <= most {
 		t.Errorf("%+v after %d rounds, want %v and not %v", s.Devices, given, want[0], want[1])
 	}
-	if err := a.afford(accountJob(3), 0); err != nil {
+	if err := a.afford(accountJob(3), new(Policy)); err != nil {
 		t.Errorf("without a limit: %v", err)
 	}
 }
@@ -226,12 +226,12 @@ func TestHostileAnnouncedNoise(t *testing.T) {
 		c.edit(&liar.Job)
 		for _, j := range []*job{honest, liar} {
 			ok(t, a.begin(j, 1, 10, time.Now()))
-			ok(t, a.contribute(j, traffic{}))
+			ok(t, a.contribute(j, new(Policy), traffic{}))
 		}
 		alone, err := NewAccount(nil, nil)
 		ok(t, err)
 		ok(t, alone.begin(honest, 1, 10, time.Now()))
-		ok(t, alone.contribute(honest, traffic{}))
+		ok(t, alone.contribute(honest, new(Policy), traffic{}))
 		s, err := a.Spent()
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -242,7 +242,7 @@ func TestHostileAnnouncedNoise(t *testing.T) {
 		if s.Jobs != 2 || (len(s.Noiseless) == 1) != c.noiseless || s.Devices == nil || s.Devices.Epsilon < before.Devices.Epsilon-1e-9 {
 			t.Errorf("%s: %+v, the honest job alone %+v", name, s, before.Devices)
 		}
-		if err := a.afford(honest, 1e6); (err != nil) != c.noiseless {
+		if err := a.afford(honest, &Policy{Epsilon: 1e6}); (err != nil) != c.noiseless {
 			t.Errorf("%s: an owner with a limit: %v", name, err)
 		}
 	}

@@ -66,6 +66,10 @@ func (p *Policy) field(key string) any {
 		return &p.Work
 	case "own_noise":
 		return &p.OwnNoise
+	case "example_noise":
+		return &p.ExampleNoise
+	case "example_bits":
+		return &p.ExampleBits
 	case "bits":
 		return &p.Bits
 	case "leak":

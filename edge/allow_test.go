@@ -16,7 +16,7 @@ import (
 func TestBeyondIsWhatAllowNeeds(t *testing.T) {
 	j := &wire.Job{RankMax: 64, Announced: training.Announced{Batch: 128}, Rounds: 20_000, Uplink: "fixed16", ShardFloor: 3, SemiHonest: true}
 	p := DefaultPolicy()
-	err := fmt.Errorf("edge: joining: %w", p.checkJob(j))
+	err := fmt.Errorf("edge: joining: %w", p.checkJob(j, Shown{}))
 	if !errors.Is(err, ErrPolicy) {
 		t.Fatal(err)
 	}
@@ -30,15 +30,15 @@ func TestBeyondIsWhatAllowNeeds(t *testing.T) {
 			t.Errorf("%s: %v", l.Key, err)
 		}
 	}
-	want := []string{"batch", "bits", "breach_bits", "corrupt", "own_noise", "rank", "rounds", "semi_honest", "shard", "uplinks"}
+	want := []string{"batch", "bits", "breach_bits", "corrupt", "example_bits", "own_noise", "rank", "rounds", "semi_honest", "shard", "uplinks"}
 	if slices.Sort(keys); !slices.Equal(keys, want) {
 		t.Errorf("beyond the policy: %q, want %q", keys, want)
 	}
-	if err := p.checkJob(j); err != nil {
+	if err := p.checkJob(j, Shown{}); err != nil {
 		t.Errorf("what was allowed is refused: %v", err)
 	}
 	j.Rounds++
-	if p.checkJob(j) == nil {
+	if p.checkJob(j, Shown{}) == nil {
 		t.Error("more rounds than were allowed are taken")
 	}
 	plan := p.checkPlan(j, &wire.Plan{Steps: 1000, ClipNorm: 1})

@@ -28,7 +28,7 @@ func Ask(ctx context.Context, cfg Config) (Trial, error) {
 	transport, done := newBlobClient(token, cfg.HTTP)
 	defer done()
 	blobs := &fetcher{client: transport, token: token, dir: cfg.CacheDir, most: cfg.MaxBlob, down: new(atomic.Int64)}
-	announced, err := blobs.announced(ctx, cfg.Handshake)
+	announced, _, err := blobs.announced(ctx, cfg.Handshake)
 	if err != nil {
 		return Trial{}, err
 	}
@@ -56,35 +56,35 @@ func Ask(ctx context.Context, cfg Config) (Trial, error) {
 	return t, errors.Join(cfg.Policy.checkValues(j.layout.Size(t.Rank)), cfg.Policy.checkBatch(columns, t.Batch))
 }
 
-// announced fetches the job.
-func (f *fetcher) announced(ctx context.Context, within time.Duration) (*wire.Job, error) {
+// announced fetches the job and its TaskID.
+func (f *fetcher) announced(ctx context.Context, within time.Duration) (*wire.Job, [32]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	resp, err := f.client.open(ctx, strings.TrimRight(f.token.URL, "/")+announcedPath, 0, "")
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return nil, [32]byte{}, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	defer resp.body.Close()
 	if resp.status != statusOK {
-		return nil, fmt.Errorf("%w: it answers %d to a question for its job: it runs a version that hands it to nobody before they enrol", ErrUnreachable, resp.status)
+		return nil, [32]byte{}, fmt.Errorf("%w: it answers %d to a question for its job: it runs a version that hands it to nobody before they enrol", ErrUnreachable, resp.status)
 	}
 	b, err := io.ReadAll(io.LimitReader(resp.body, mostAbout))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return nil, [32]byte{}, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	announced, err := wire.ParseJob(b)
 	if err != nil {
-		return nil, &ProtocolError{err}
+		return nil, [32]byte{}, &ProtocolError{err}
 	}
 	if id := wire.TaskID(b); len(f.token.Task) != 0 && id != [32]byte(f.token.Task) {
-		return nil, fmt.Errorf("%w: it runs another job than the join token was made for", ErrJobChanged)
+		return nil, [32]byte{}, fmt.Errorf("%w: it runs another job than the join token was made for", ErrJobChanged)
 	}
-	return announced, nil
+	return announced, wire.TaskID(b), nil
 }
 
 // AskLimits fetches the job of the coordinator that the token leads to and returns the limits of the policy that it is
 // beyond, as far as they show without its base. Nobody enrols, and nothing is sent. It reads these fields of the
-// configuration: Token, Policy, AllowPlain, AcceptNotPrivate, HTTP and Handshake. The errors are those of [Ask].
+// configuration: Token, Policy, Account (if there is one), AllowPlain, AcceptNotPrivate, HTTP and Handshake. The errors are those of [Ask].
 func AskLimits(ctx context.Context, cfg Config) (job string, beyond []PolicyError, err error) {
 	token, err := cfg.reach()
 	if err != nil {
@@ -93,11 +93,15 @@ func AskLimits(ctx context.Context, cfg Config) (job string, beyond []PolicyErro
 	transport, done := newBlobClient(token, cfg.HTTP)
 	defer done()
 	blobs := &fetcher{client: transport, token: token, most: cfg.MaxBlob, down: new(atomic.Int64)}
-	j, err := blobs.announced(ctx, cfg.Handshake)
+	j, task, err := blobs.announced(ctx, cfg.Handshake)
 	if err != nil {
 		return "", nil, err
 	}
-	beyond = PolicyErrors(cfg.Policy.checkJob(j))
+	var had Shown
+	if cfg.Account != nil {
+		had = cfg.Account.shownElsewhere(task)
+	}
+	beyond = PolicyErrors(cfg.Policy.checkJob(j, had))
 	if !j.Privacy.Private && !cfg.AcceptNotPrivate {
 		beyond = append(beyond, PolicyErrors(ErrNotPrivate)...)
 	}

@@ -22,7 +22,7 @@ func TestBitsAboutOneExample(t *testing.T) {
 		j := &job{Job: wire.Job{Rounds: 20, Groups: c.groups, Privacy: wire.Privacy{Private: true, NoiseMultiplier: 1, Delta: 1e-6, OwnNoise: c.own}}}
 		for round := range uint64(3) {
 			ok(t, a.begin(j, round+1, 100, time.Now()))
-			ok(t, a.contribute(j, traffic{}))
+			ok(t, a.contribute(j, new(Policy), traffic{}))
 		}
 		of := a.Jobs()[0]
 		got, bounded := of.ExampleBits()
@@ -34,10 +34,10 @@ func TestBitsAboutOneExample(t *testing.T) {
 		}
 	}
 	j := wire.Job{Rounds: 23, Groups: 16, Privacy: wire.Privacy{OwnNoise: 0.1}} // and five that may be called lost
-	if got := mostShown(&j); !strings.Contains(got, "at most 7.89 bits about any one example") || !strings.Contains(got, "about 8 characters") {
+	if got := new(Policy).mostShown(&j, Shown{}); !strings.Contains(got, "at most 7.89 bits about any one example") || !strings.Contains(got, "about 8 characters") {
 		t.Errorf("an owner is told %q", got)
 	}
-	if j.Privacy.OwnNoise = 0; !strings.Contains(mostShown(&j), "honesty") {
-		t.Errorf("without own noise an owner is told %q", mostShown(&j))
+	if j.Privacy.OwnNoise = 0; !strings.Contains(new(Policy).mostShown(&j, Shown{}), "honesty") {
+		t.Errorf("without own noise an owner is told %q", new(Policy).mostShown(&j, Shown{}))
 	}
 }

@@ -52,7 +52,7 @@ func TestHostileTerms(t *testing.T) {
 	policy := DefaultPolicy()
 	policy.Bases = []string{"any"}
 	found := h.joinsWith(t, a, &policy)
-	if len(found) != 2 {
+	if len(found) != 3 {
 		t.Fatalf("asked for %+v", found)
 	}
 	ok(t, a.Consent(h.token.String(), &policy, found))
@@ -80,14 +80,14 @@ func TestHostileTerms(t *testing.T) {
 	h.announce()
 	token := h.token
 	h.token.URL = "https://another.test"
-	again("another coordinator", "own_noise", "bits")
+	again("another coordinator", "own_noise", "example_bits", "bits")
 	h.token = token
 	policy.OwnNoise = 0.2
 	again("another policy", "own_noise")
 	policy.OwnNoise = 0.1
 	again("the same as at first")
 	ok(t, a.Withdraw(h.token.String()))
-	again("taken back", "own_noise", "bits")
+	again("taken back", "own_noise", "example_bits", "bits")
 	if strings.Contains(string(saved), "consents") {
 		t.Errorf("the file has it still: %s", saved)
 	}
@@ -108,11 +108,11 @@ func TestHostileConsent(t *testing.T) {
 		t.Error("something was noted")
 	}
 	a.state.Consents = map[string][]Consent{coordinatorOf(token): {
-		{Key: "shard", Have: "1", Limit: "8"}, {Key: "programs", Have: strings.Repeat("00", 32)}, {Key: "own_noise", Have: "NaN", Limit: "0.1"}, {Key: "bits", Have: "0", Limit: "100000"},
+		{Key: "shard", Have: "1", Limit: "8"}, {Key: "programs", Have: strings.Repeat("00", 32)}, {Key: "own_noise", Have: "NaN", Limit: "0.1"}, {Key: "bits", Have: "0", Limit: "10000"},
 	}}
 	cfg := Config{Account: a, Policy: &p}
 	cfg.widen(token)
-	if cfg.Policy.Shard != 8 || len(cfg.Policy.Programs) != 0 || cfg.Policy.OwnNoise != 0.1 || cfg.Policy.Bits != 0 || p.Bits != 100_000 || cfg.AcceptNotPrivate {
+	if cfg.Policy.Shard != 8 || len(cfg.Policy.Programs) != 0 || cfg.Policy.OwnNoise != 0.1 || cfg.Policy.Bits != 0 || p.Bits != 10_000 || cfg.AcceptNotPrivate {
 		t.Errorf("%+v", cfg.Policy)
 	}
 }

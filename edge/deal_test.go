@@ -112,7 +112,7 @@ func TestHostileGroupsBelowTheLimit(t *testing.T) {
 		p.Groups = c.least
 		ok(t, p.Validate())
 		j := &wire.Job{Dealt: c.dealt, ShardFloor: 2}
-		if err := p.checkJob(j); beyond(err) != (c.least > 0 && !c.dealt) {
+		if err := p.checkJob(j, Shown{}); beyond(err) != (c.least > 0 && !c.dealt) {
 			t.Errorf("%+v: job: %v", c, err)
 		}
 		if err := p.checkPlan(j, &wire.Plan{Groups: c.groups}); beyond(err) == c.fine {

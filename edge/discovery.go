@@ -3,7 +3,6 @@ package edge
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -12,9 +11,8 @@ import (
 )
 
 // Discovery restricts jobs that the owner did not name but that were found in a coordinator's list.
-// What the owner accepted for another job of the same coordinator does not count for such a job; it
-// must not add merely simulated noise, unless the configuration accepts jobs that are not private;
-// and everything that the data gave to any job counts toward Policy.Bits.
+// What the owner accepted for another job of the same coordinator does not count for such a job; and it
+// must not add merely simulated noise, unless the configuration accepts jobs that are not private.
 type Discovery struct {
 	Tasks []string // what may be learnt of the data, as model names tasks
 }
@@ -37,29 +35,6 @@ func (f *Discovery) check(j *wire.Job, notPrivate bool) error {
 		return fmt.Errorf("%w:\n%w", ErrPolicy, &PolicyError{Key: "tasks", What: "the job learns to " + name, Why: whyTask, Have: name, Want: strings.Join(f.Tasks, ",")})
 	}
 	return nil
-}
-
-// affordBits refuses a round of a job after which all jobs together could have told more bits
-// of the data than most, if everybody else had lied; 0 is no limit. Jobs without noise of this
-// device's own, which nothing bounds, were named by the owner and do not count.
-func (a *Account) affordBits(j *job, most float64) error {
-	if most == 0 {
-		return nil
-	}
-	sum := roundBits(j.Privacy.OwnNoise, int(j.Providers))
-	a.mu.Lock()
-	for _, had := range a.state.Jobs {
-		if bits, ok := had.Bits(); ok {
-			sum += bits
-		}
-	}
-	a.mu.Unlock()
-	if sum <= most {
-		return nil
-	}
-	have := fmt.Sprintf("%.6g", math.Ceil(sum))
-	return fmt.Errorf("%w:\n%w", ErrPolicy, &PolicyError{Key: "bits", What: "with one more round all jobs together could have told " + have + " bits of this data",
-		Why: whyHonest, Have: have, Want: fmt.Sprintf("at most %.6g", most)})
 }
 
 // An Offer is one job in the list of a coordinator with several.

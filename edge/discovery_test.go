@@ -6,12 +6,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/internal/testkit/watchdog"
@@ -45,10 +46,10 @@ func TestHostileFoundJob(t *testing.T) {
 		return keys
 	}
 	as := func(*Config) {}
-	if got := keys(as); !slices.Equal(got, []string{"own_noise", "bits"}) {
+	if got := keys(as); !slices.Equal(got, []string{"own_noise", "example_bits", "bits"}) {
 		t.Errorf("what was accepted of another job: asked for %q", got)
 	}
-	policy.OwnNoise, policy.Bits = 0, 0
+	policy.OwnNoise, policy.ExampleBits, policy.Bits = 0, 0, 0
 	if got := keys(as); len(got) != 0 {
 		t.Errorf("within the policy: asked for %q", got)
 	}
@@ -65,32 +66,63 @@ func TestHostileFoundJob(t *testing.T) {
 	}
 }
 
-// Job after job, each within the policy by itself, gets no more bits than one could.
+// Job after job, each within the policy by itself, and each of a coordinator and an identity of its
+// own, gets no more bits than one could; nor does a restart after each round give any back.
 func TestHostileJobAfterJob(t *testing.T) {
-	a, err := NewAccount(nil, nil)
-	ok(t, err)
-	j := &job{Job: wire.Job{Rounds: 100, Privacy: wire.Privacy{OwnNoise: 0.1, NoiseMultiplier: 1, Delta: 1e-6}}}
-	rounds := 0
-	for n := range byte(40) {
-		j.task = [32]byte{n}
-		for range 100 {
-			if err := a.affordBits(j, 100_000); err != nil {
-				if n == 0 || !strings.Contains(err.Error(), "all jobs together") || !errors.Is(err, ErrPolicy) {
+	path := filepath.Join(t.TempDir(), "account.json")
+	for name, c := range map[string]struct {
+		policy Policy
+		groups uint32
+		most   float64
+	}{
+		"example_bits": {Policy{ExampleBits: 8}, 16, 8 / exampleBits(0.1, 16)},
+		"bits":         {Policy{Bits: 3000}, 16, 3000 / roundBits(0.1, 1)},
+	} {
+		rounds := 0
+		for n := range byte(60) {
+			a, err := OpenAccount(path + name)
+			ok(t, err)
+			j := &job{Job: wire.Job{Rounds: 100, Groups: c.groups, Privacy: wire.Privacy{Private: true, OwnNoise: 0.1, NoiseMultiplier: 1, Delta: 1e-6}}, task: [32]byte{n}}
+			if err := a.afford(j, &c.policy); err != nil {
+				if found := PolicyErrors(err); n == 0 || !errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), "all jobs together") || found[0].Key != name {
 					t.Fatalf("job %d: %v", n, err)
 				}
-				if most := 100_000 / (1 / (2 * 0.01 * math.Ln2)); rounds != int(most) {
-					t.Errorf("%d rounds of all jobs, want %v", rounds, most)
-				}
-				return
+				break
 			}
-			a.mu.Lock()
-			of := a.of(j)
-			of.Contributed, of.Own = of.Contributed+1, 0.1
-			a.mu.Unlock()
+			ok(t, a.begin(j, 1, 100, time.Now()))
+			ok(t, a.contribute(j, &c.policy, traffic{}))
 			rounds++
 		}
+		if rounds != int(c.most) {
+			t.Errorf("%s: %d rounds of all jobs, want %d", name, rounds, int(c.most))
+		}
 	}
-	t.Errorf("%d rounds of forty jobs, and no end", rounds)
+}
+
+// Jobs of which each may begin a round before the other's is handed over hand over no more than the
+// owner allows together.
+func TestHostileJobsAtOnce(t *testing.T) {
+	a, err := NewAccount(nil, nil)
+	ok(t, err)
+	p := &Policy{ExampleBits: 1.5 * exampleBits(0.1, 16)} // one round
+	var jobs []*job
+	for n := range byte(4) {
+		j := &job{Job: wire.Job{Rounds: 100, Groups: 16, Privacy: wire.Privacy{Private: true, OwnNoise: 0.1}}, task: [32]byte{n}}
+		ok(t, a.afford(j, p))
+		ok(t, a.begin(j, 1, 100, time.Now()))
+		jobs = append(jobs, j)
+	}
+	handed := 0
+	for _, j := range jobs {
+		if err := a.contribute(j, p, traffic{}); err == nil {
+			handed++
+		} else if !errors.Is(err, ErrPolicy) {
+			t.Error(err)
+		}
+	}
+	if handed != 1 {
+		t.Errorf("%d of four jobs were handed an update", handed)
+	}
 }
 
 // What a coordinator answers to the question for its jobs is bounded and names jobs of its own.

@@ -33,33 +33,9 @@ func roundBits(v float64, units int) float64 {
 	return of * of / (2 * math.Ln2)
 }
 
-// announcedBits is the bound over all rounds that a job announces. A coordinator can call rounds
-// lost: Account.begin answers so many more.
-func announcedBits(rounds uint64, v float64, units int) float64 {
-	return (float64(rounds) + float64(spare(rounds))) * roundBits(v, units)
-}
-
-// checkNoise checks what devices add themselves against the policy.
-func (p *Policy) checkNoise(j *wire.Job) (found []error) {
-	v := j.Privacy.OwnNoise // which Contribute adds, since every plan has the job's
-	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
-	if v < p.OwnNoise {
-		what := fmt.Sprintf("devices add noise of %s clip norms themselves", number(v))
-		if v == 0 {
-			what = "the coordinator alone adds the noise, and no device can check it"
-		}
-		found = append(found, &PolicyError{Key: "own_noise", What: what, Why: whyHonest, Have: number(v), Want: "at least " + number(p.OwnNoise)})
-	}
-	bits := announcedBits(j.Rounds, v, int(j.Providers))
-	if p.Bits == 0 || bits <= p.Bits {
-		return found
-	}
-	what, have := fmt.Sprintf("alone in its sums this device would tell up to %.3g bits in the rounds announced", bits), number(math.Ceil(bits))
-	if math.IsInf(bits, 1) {
-		what, have = "nothing bounds what the rounds announced could tell", "0"
-	}
-	return append(found, &PolicyError{Key: "bits", What: what, Why: whyHonest, Have: have, Want: "at most " + number(p.Bits)})
-}
+// callable is how many of the rounds that a job announces a device may be asked to answer: a
+// coordinator can call rounds lost, and Account.begin answers so many more.
+func callable(rounds uint64) float64 { return float64(rounds) + float64(spare(rounds)) }
 
 // knownBases stands for those of every list that the device has.
 const knownBases = "known"
@@ -168,6 +144,12 @@ func (p *Policy) validateFloor() error {
 	}
 	if !(p.Bits >= 0) {
 		err = errors.Join(err, bad("bits is %v, must be positive, or 0 for no limit", p.Bits))
+	}
+	if !(p.ExampleBits >= 0) {
+		err = errors.Join(err, bad("example_bits is %v, must be positive, or 0 for no limit", p.ExampleBits))
+	}
+	if !(p.ExampleNoise >= 0) || math.IsInf(p.ExampleNoise, 1) {
+		err = errors.Join(err, bad("example_noise is %v, must be positive, or 0 for none", p.ExampleNoise))
 	}
 	if len(p.Tensors) == 0 {
 		err = errors.Join(err, bad("tensors is empty: nothing could be trained"))

@@ -36,7 +36,7 @@ func TestHostileCentralNoise(t *testing.T) {
 		peer := h.admit(false)
 		plan := h.plan(1)
 		plan.Steps = 8
-		if p.OwnNoise == 0 && p.Bits == 0 {
+		if p.OwnNoise == 0 && p.Bits == 0 && p.ExampleBits == 0 && p.ExampleNoise == 0 {
 			peer.assign(plan)
 			want[*wire.Turn](peer)
 			return nil
@@ -44,9 +44,11 @@ func TestHostileCentralNoise(t *testing.T) {
 		return d.wait(t)
 	}
 	for name, change := range map[string]func(*Policy){
-		"defaults":  func(*Policy) {},
-		"own_noise": func(p *Policy) { p.Bits = 0 },
-		"bits":      func(p *Policy) { p.OwnNoise = 0 },
+		"defaults":      func(*Policy) {},
+		"own_noise":     func(p *Policy) { p.Bits, p.ExampleBits = 0, 0 },
+		"bits":          func(p *Policy) { p.OwnNoise, p.ExampleBits = 0, 0 },
+		"example_bits":  func(p *Policy) { p.OwnNoise, p.Bits = 0, 0 },
+		"example_noise": func(p *Policy) { p.OwnNoise, p.Bits, p.ExampleBits, p.ExampleNoise = 0, 0, 0, 0.5 },
 	} {
 		err := join(change)
 		var keys []string
@@ -55,14 +57,14 @@ func TestHostileCentralNoise(t *testing.T) {
 		}
 		want := []string{name}
 		if name == "defaults" {
-			want = []string{"own_noise", "bits"}
+			want = []string{"own_noise", "example_bits", "bits"}
 		}
 		if !errors.Is(err, ErrPolicy) || !fatal(err) || !slices.Equal(keys, want) || !strings.Contains(err.Error(), "Nothing but this coordinator's honesty") {
 			t.Errorf("%s: refused for %q: %v", name, keys, err)
 		}
 	}
 	ok(t, join(func(p *Policy) { // what they say is enough
-		for _, l := range []PolicyError{{Key: "own_noise", Have: "0"}, {Key: "bits", Have: "0"}} {
+		for _, l := range []PolicyError{{Key: "own_noise", Have: "0"}, {Key: "example_bits", Have: "0"}, {Key: "bits", Have: "0"}} {
 			ok(t, p.Allow(l.Key, l.Have))
 		}
 	}))
@@ -72,19 +74,23 @@ func TestHostileCentralNoise(t *testing.T) {
 func TestHostileLittleNoise(t *testing.T) {
 	for name, c := range map[string]struct {
 		own    float64
-		honest uint32
+		groups uint32
 		rounds uint64
 		want   []string
 	}{
-		"enough":     {0.1, 100, 3, nil},
-		"too little": {0.05, 400, 3, []string{"own_noise"}},
-		"too long":   {0.1, 100, 1110, []string{"bits"}}, // with a quarter more that may be called lost
-		"as long as": {0.1, 100, 1100, nil},
+		"enough":        {0.1, 8, 2, nil},
+		"too little":    {0.05, 16, 2, []string{"own_noise"}},
+		"few groups":    {0.1, 4, 2, []string{"example_bits"}},
+		"no groups":     {0.1, 1, 28, []string{"example_bits"}},
+		"too long":      {0.1, 64, 112, []string{"bits"}}, // with a quarter more that may be called lost
+		"as long as":    {0.1, 64, 110, nil},
+		"of an example": {1, 1, 10, []string{"example_bits"}},
+		"none":          {0, 1, 3, []string{"own_noise", "example_bits", "bits"}},
 	} {
 		p := DefaultPolicy()
-		j := wire.Job{Rounds: c.rounds, Privacy: wire.Privacy{Noise: wire.NoiseDevices, OwnNoise: c.own, Honest: c.honest}}
+		j := wire.Job{Rounds: c.rounds, Groups: c.groups, Privacy: wire.Privacy{Noise: wire.NoiseDevices, OwnNoise: c.own, Honest: 100}}
 		var keys []string
-		for _, err := range p.checkNoise(&j) {
+		for _, err := range p.checkNoise(&j, Shown{}) {
 			keys = append(keys, PolicyErrors(err)[0].Key)
 		}
 		if !slices.Equal(keys, c.want) {
@@ -92,7 +98,7 @@ func TestHostileLittleNoise(t *testing.T) {
 		}
 	}
 	h := production(t)
-	h.job.Privacy.Noise, h.job.Privacy.OwnNoise, h.job.Privacy.Honest = wire.NoiseDevices, 0.2, 25
+	h.job.Privacy.Noise, h.job.Privacy.OwnNoise, h.job.Privacy.Honest = wire.NoiseDevices, 0.9, 25
 	h.announce()
 	cfg := h.config(&constant{})
 	p := DefaultPolicy()
@@ -101,7 +107,7 @@ func TestHostileLittleNoise(t *testing.T) {
 	h.start(cfg)
 	peer := h.admit(false)
 	plan := h.plan(1)
-	plan.Steps, plan.OwnNoise, plan.Honest = 8, 0.2, 25
+	plan.Steps, plan.OwnNoise, plan.Honest = 8, 0.9, 25
 	peer.assign(plan)
 	want[*wire.Turn](peer)
 }

@@ -40,7 +40,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	ok(t, a.keep())
 	b, err := NewAccount(kept, func(b []byte) error { kept = b; return nil })
 	ok(t, err)
-	ok(t, b.contribute(j, traffic{7, 70}))
+	ok(t, b.contribute(j, new(Policy), traffic{7, 70}))
 	if got := b.Jobs()[0]; got.Up != 50_007 || got.Down != 500_070 || got.Contributed != 5001 {
 		t.Errorf("after another run %d up, %d down, %d rounds", got.Up, got.Down, got.Contributed)
 	}
@@ -74,7 +74,7 @@ func TestForgettingGivesNothingAway(t *testing.T) {
 	j.Privacy.Private, j.Privacy.NoiseMultiplier, j.Privacy.Delta, j.Privacy.OwnNoise = true, 2, 1e-6, 0.5
 	for round := range uint64(2) {
 		ok(t, a.begin(j, round+1, 100, time.Now()))
-		ok(t, a.contribute(j, traffic{1, 2}))
+		ok(t, a.contribute(j, new(Policy), traffic{1, 2}))
 		ok(t, a.committed(j, traffic{1, 2}))
 	}
 	before, err := a.Spent()
@@ -121,7 +121,7 @@ func TestForgottenInOneCopyAlone(t *testing.T) {
 	a, b := a2(t), a2(t)
 	for _, of := range []*Account{a, b} {
 		ok(t, of.begin(j, 1, 100, time.Now()))
-		ok(t, of.contribute(j, traffic{1, 2}))
+		ok(t, of.contribute(j, new(Policy), traffic{1, 2}))
 	}
 	_, err := a.Forget(j.Name)
 	ok(t, err)
@@ -135,7 +135,7 @@ func TestForgottenInOneCopyAlone(t *testing.T) {
 func TestHistoryIsACopy(t *testing.T) {
 	j, a := &job{task: [32]byte{4}}, a2(t)
 	j.Job.Rounds = 9
-	ok(t, a.contribute(j, traffic{1, 2}))
+	ok(t, a.contribute(j, new(Policy), traffic{1, 2}))
 	shown := a.Jobs()[0].History
 	ok(t, a.committed(j, traffic{3, 4}))
 	if shown[0].Up != 1 {

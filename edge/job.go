@@ -57,10 +57,7 @@ func (c *client) parseJob(b []byte) (*job, error) {
 		return nil, &ProtocolError{err}
 	}
 	j := &job{Job: *announced, task: wire.TaskID(b), read: reading{done: make(chan struct{})}}
-	if !j.Privacy.Private && !c.cfg.AcceptNotPrivate {
-		return nil, ErrNotPrivate
-	}
-	if err := errors.Join(c.cfg.Policy.checkJob(announced), c.checkBase(j), c.cfg.Found.check(announced, c.cfg.AcceptNotPrivate)); err != nil {
+	if err := c.checkJob(j); err != nil {
 		return nil, err
 	}
 	if j.HeldOut > 0 && !scoresOffered {
@@ -79,6 +76,14 @@ func (c *client) parseJob(b []byte) (*job, error) {
 		return nil, fmt.Errorf("%w: base has %d bytes, limit %d", ErrJob, j.Base.Size, c.cfg.MaxBlob)
 	}
 	return j, nil
+}
+
+// checkJob checks an announced job against what the owner allows.
+func (c *client) checkJob(j *job) error {
+	if !j.Privacy.Private && !c.cfg.AcceptNotPrivate {
+		return ErrNotPrivate
+	}
+	return errors.Join(c.cfg.Policy.checkJob(&j.Job, c.cfg.Account.shownElsewhere(j.task)), c.checkBase(j), c.cfg.Found.check(&j.Job, c.cfg.AcceptNotPrivate))
 }
 
 // claim is what the job says of itself, for the device's owner.
@@ -129,7 +134,7 @@ func (j *job) unlogged() string {
 // prepare fetches the base and tokenizes the local data: once a job, in a
 // goroutine of its own.
 func (c *client) prepare(ctx context.Context, j *job) error {
-	c.events.send(Event{State: Preparing, Text: j.claim() + mostShown(&j.Job) + j.unlogged()})
+	c.events.send(Event{State: Preparing, Text: j.claim() + c.cfg.Policy.mostShown(&j.Job, c.cfg.Account.shownElsewhere(j.task)) + j.unlogged()})
 	if j.base = c.own[j.Base.SHA256]; j.base == nil && c.cfg.Fetch != nil {
 		var err error
 		if j.base, err = c.fetchBase(ctx, j); err != nil {

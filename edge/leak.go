@@ -35,7 +35,7 @@ type Trial struct {
 
 // Bits bounds, in bits, what all rounds announced could tell of the device's data, with those that a
 // coordinator may call lost, whoever lies; infinite without noise of the device's own.
-func (t Trial) Bits() float64 { return announcedBits(t.Rounds, t.Own, t.Units) }
+func (t Trial) Bits() float64 { return callable(t.Rounds) * roundBits(t.Own, t.Units) }
 
 // A Leak is the result of trying what one update reveals.
 type Leak struct {

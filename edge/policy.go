@@ -27,15 +27,22 @@ var ErrPolicy = errors.New("edge: the job is outside this device's policy")
 // it: the device checks the announced job against it when it joins, and the plan of every round.
 // Together the limits ensure that a sum is not one device's data: enough devices are in it, enough
 // of them are presumed to be invented, and the update is small and coarse enough to hide among the
-// others. OwnNoise, Bits, Examples and Tensors protect the data even if everybody else lies.
+// others. OwnNoise, ExampleNoise, ExampleBits, Bits, Examples and Tensors protect the data even if everybody else lies.
 type Policy struct {
 	// OwnNoise is the least noise that this device must add to what it sends: its standard
 	// deviation divided by the clip norm. 0 requires none: then whoever adds up the updates is
 	// trusted to add noise. Default 0.1: alone in its sum, a round reveals 72 bits at most.
 	OwnNoise float64 `yaml:"own_noise"`
-	// Bits limits what all rounds of a job could reveal about the data, in bits, if no other
-	// device's update were in any sum: 1/(2 v^2 ln 2) a round at own noise v. 0: no limit. Default
-	// 100000, 12 kB.
+	// ExampleNoise is the least noise over what one example can move: own noise times the groups
+	// that the device's examples are in. Default 0: ExampleBits asks for 0.74 or more as it is.
+	ExampleNoise float64 `yaml:"example_noise"`
+	// ExampleBits limits what all jobs that this data is given to could together tell about any one
+	// example, in bits, if no other device's update were in any sum: 1/(2 (k v)^2 ln 2) a round at
+	// own noise v in k groups. The account counts them, whatever coordinator, identity or process it
+	// was. 0: no limit. Default 8: about a word.
+	ExampleBits float64 `yaml:"example_bits"`
+	// Bits limits in the same way what they could tell about all of the data: 1/(2 v^2 ln 2) a
+	// round. 0: no limit. Default 10000, 1.2 kB.
 	Bits float64 `yaml:"bits"`
 	// Examples is the least number of distinct examples that an update averages, each
 	// provider's in a job that protects those. Default 16.
@@ -128,7 +135,7 @@ func DefaultPolicy() Policy {
 	return Policy{
 		Shard: 8, Corrupt: 0.05, BreachBits: 40, ClipNorm: 1000, Rank: 32, Start: 1, Values: 4_000_000, Steps: 100, Batch: 64, Work: 1e13, Memory: 1024,
 		Uplinks: coarse(), Rounds: 10_000, RoundsADay: 500,
-		OwnNoise: 0.1, Bits: 100_000, Examples: 16, Leak: 0.1, Silent: true,
+		OwnNoise: 0.1, ExampleBits: 8, Bits: 10_000, Examples: 16, Leak: 0.1, Silent: true,
 		Tensors: []string{string(model.ClassLoRA), string(model.ClassHead), string(model.ClassBiases), string(model.ClassAdapters)},
 		Bases:   []string{knownBases},
 	}
@@ -151,7 +158,7 @@ func coarse() (names []string) {
 func LocalPolicy() Policy {
 	p := DefaultPolicy()
 	p.Shard, p.Corrupt, p.BreachBits = 3, 0, 0
-	p.OwnNoise, p.Bits, p.Examples, p.Tensors = 0, 0, 1, []string{anything}
+	p.OwnNoise, p.ExampleBits, p.Bits, p.Examples, p.Tensors = 0, 0, 0, 1, []string{anything}
 	p.Bases, p.Leak, p.Silent = []string{anything}, 1, false
 	return p
 }
@@ -294,8 +301,8 @@ const (
 )
 
 // checkJob checks an announced job against the policy: everything that is
-// outside of it, so that an owner who wants it decides once.
-func (p *Policy) checkJob(j *wire.Job) error {
+// outside of it, so that an owner who wants it decides once. had is what this data has told other jobs.
+func (p *Policy) checkJob(j *wire.Job, had Shown) error {
 	var found []error
 	refuse := func(bad bool, key, what, why, have, want string) {
 		if bad {
@@ -330,7 +337,7 @@ func (p *Policy) checkJob(j *wire.Job) error {
 		whole(int(j.Batch)), "at most "+whole(p.Batch))
 	refuse(j.Rounds > uint64(p.Rounds), "rounds", fmt.Sprintf("the job is to have %d rounds", j.Rounds), whyRounds,
 		strconv.FormatUint(j.Rounds, 10), "at most "+whole(p.Rounds))
-	found = append(found, p.checkNoise(j)...)
+	found = append(found, p.checkNoise(j, had)...)
 	found = append(found, p.checkBounds(j)...)
 	found = append(found, p.checkPlanned(j)...)
 	if len(found) == 0 {

@@ -123,7 +123,7 @@ func production(t *testing.T) *house {
 // and has five examples.
 func central() *Policy {
 	p := DefaultPolicy()
-	p.OwnNoise, p.Bits, p.Examples, p.Bases = 0, 0, 1, []string{"any"}
+	p.OwnNoise, p.ExampleBits, p.Bits, p.Examples, p.Bases = 0, 0, 0, 1, []string{"any"}
 	return &p
 }
 

@@ -52,7 +52,20 @@ func (c *client) preview(ctx context.Context) error {
 	if _, err = c.examples(about.Labels, about.Providers); err != nil {
 		return err // to its owner: nobody is dialled
 	}
+	if err := c.previewJob(ctx); err != nil {
+		return err
+	}
 	return c.hold(ctx)
+}
+
+// previewJob checks the job as the coordinator announces it to anyone who asks.
+func (c *client) previewJob(ctx context.Context) error {
+	announced, task, err := c.blobs.announced(ctx, c.cfg.Handshake)
+	if err != nil {
+		c.cfg.Log.Debug("no announcement of the job before joining", "err", err)
+		return nil
+	}
+	return c.checkJob(&job{Job: *announced, task: task})
 }
 
 // examples are this device's, over a job's labels. providers is the most that

@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 var errDialled = errors.New("the device would enrol")
@@ -59,4 +61,48 @@ func TestMisfitDoesNotEnrol(t *testing.T) {
 
 func twoProviders() *dataset.Set {
 	return &dataset.Set{Labels: testLabels, Examples: []dataset.Example{{Text: "fox", Provider: "a"}, {Text: "dog", Provider: "b"}}}
+}
+
+// A job beyond the owner's limits, as it is announced to anyone, is refused before the device enrols, by
+// what the data has told other jobs, too; and one that says what would do is joined when it does that.
+func TestRefusedBeforeEnrolment(t *testing.T) {
+	for name, c := range map[string]struct {
+		own    float64
+		groups uint32
+		had    uint64 // rounds of another job, of 1.13 bits about an example
+		keys   []string
+	}{
+		"robbery":            {0.1, 0, 0, []string{"example_bits"}},
+		"as recommended":     {0.1, 8, 0, nil},
+		"after another job":  {0.1, 8, 2, []string{"example_bits"}},
+		"as recommended now": {0.1, 10, 2, nil},
+		"no noise":           {0, 0, 0, []string{"own_noise", "example_bits", "bits"}},
+	} {
+		h := production(t)
+		h.job.Rounds, h.job.Groups = 1, c.groups
+		if h.job.Privacy.OwnNoise = c.own; c.own > 0 {
+			h.job.Privacy.Noise, h.job.Privacy.Honest, h.job.Privacy.NoiseMultiplier = wire.NoiseDevices, 25, 5*c.own
+		}
+		h.announce()
+		h.mu.Lock()
+		h.blobs[aboutPath], h.blobs[announcedPath] = []byte(`{"labels":["one","two"]}`), h.jobBytes
+		h.mu.Unlock()
+		p := DefaultPolicy()
+		p.Bases, p.Silent = []string{"any"}, false
+		cfg := h.config(&constant{})
+		cfg.Policy, cfg.Data, cfg.HTTP = &p, Examples(examples(16)), &http.Client{Transport: h}
+		cfg.Dial = func(context.Context, string) (Conn, error) { return nil, errors.Join(ErrUnreachable, errDialled) }
+		var err error
+		cfg.Account, err = NewAccount(nil, nil)
+		ok(t, err)
+		cfg.Account.of(&job{task: [32]byte{9}, Job: wire.Job{Groups: 8, Privacy: wire.Privacy{OwnNoise: 0.1}}}).Contributed = c.had
+		err = Run(t.Context(), cfg)
+		var keys []string
+		for _, l := range PolicyErrors(err) {
+			keys = append(keys, l.Key)
+		}
+		if !slices.Equal(keys, c.keys) || errors.Is(err, errDialled) != (len(c.keys) == 0) {
+			t.Errorf("%s: refused for %q: %v", name, keys, err)
+		}
+	}
 }

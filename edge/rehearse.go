@@ -30,7 +30,7 @@ func Rehearse(announced []byte, base *model.Base, p *Policy) ([]PolicyError, err
 	if j.HeadOnly {
 		most = 0
 	}
-	found := PolicyErrors(errors.Join(p.checkJob(j), (&client{cfg: Config{Policy: p}}).checkBase(own), p.checkValues(own.layout.Size(most)),
+	found := PolicyErrors(errors.Join(p.checkJob(j, Shown{}), (&client{cfg: Config{Policy: p}}).checkBase(own), p.checkValues(own.layout.Size(most)),
 		p.checkTensors(own.layout, most), p.checkBatch(columns, int(j.Batch))))
 	if !j.Privacy.Private {
 		found = append(found, PolicyErrors(ErrNotPrivate)...)

@@ -79,11 +79,7 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 		c.answered = plan.Round
 		return c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: err})
 	}
-	err = c.cfg.Account.afford(c.job, c.cfg.Policy.Epsilon)
-	if err == nil && c.cfg.Found != nil {
-		err = c.cfg.Account.affordBits(c.job, c.cfg.Policy.Bits)
-	}
-	if err != nil {
+	if err := c.cfg.Account.afford(c.job, c.cfg.Policy); err != nil {
 		c.answered = plan.Round
 		return errors.Join(c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: err}), err)
 	}
@@ -234,7 +230,7 @@ func (c *client) maskAndSend(ctx context.Context) error {
 	if r.symbols == nil || !r.sec.Delivered() {
 		return nil
 	}
-	if err := c.cfg.Account.contribute(c.job, c.events.traffic()); err != nil {
+	if err := c.cfg.Account.contribute(c.job, c.cfg.Policy, c.events.traffic()); err != nil {
 		return errors.Join(c.leave(&RefusalError{Round: r.plan.Round, Cause: ErrPlan, Err: err}), err)
 	}
 	masked, err := r.sec.Mask(r.symbols)

@@ -75,33 +75,38 @@ func spentOn(jobs []JobAccount) (s Spent, err error) {
 	return s, nil
 }
 
-// afford refuses a round of a job after which all jobs together would have cost more
-// than most, the owner's limit; 0 is none.
-func (a *Account) afford(j *job, most float64) error {
-	if most == 0 {
-		return nil
-	}
+// afford refuses a round of a job after which all jobs together would have cost or told more than
+// the owner allows.
+func (a *Account) afford(j *job, p *Policy) error {
 	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.affordable(j, p)
+}
+
+// affordable is afford; a.mu is held.
+func (a *Account) affordable(j *job, p *Policy) error {
+	if err := a.affordBits(&j.Job, p); err != nil || p.Epsilon == 0 {
+		return err
+	}
 	a.of(j).Contributed++ // as it would be; nobody sees it, the lock is held
 	jobs := make([]JobAccount, 0, len(a.state.Jobs))
 	for _, task := range slices.Sorted(maps.Keys(a.state.Jobs)) {
 		jobs = append(jobs, *a.state.Jobs[task])
 	}
 	a.of(j).Contributed--
-	a.mu.Unlock()
 	s, err := spentOn(jobs)
 	if err != nil {
 		return err
 	}
 	refuse := func(have string) error {
 		return fmt.Errorf("%w:\n%w", ErrPolicy, &PolicyError{Key: "epsilon", What: "with one more round all jobs together would have cost this data an epsilon of " + have,
-			Why: whyRounds, Have: have, Want: fmt.Sprintf("at most %.6g", most)})
+			Why: whyRounds, Have: have, Want: fmt.Sprintf("at most %.6g", p.Epsilon)})
 	}
 	if len(s.Noiseless) > 0 {
 		return refuse("inf")
 	}
 	for _, g := range []*dp.Guarantee{s.Devices, s.Providers} {
-		if g != nil && g.Epsilon > most {
+		if g != nil && g.Epsilon > p.Epsilon {
 			return refuse(fmt.Sprintf("%.6g", math.Ceil(g.Epsilon*1000)/1000))
 		}
 	}

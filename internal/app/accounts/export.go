@@ -20,9 +20,10 @@ import (
 type jobGiven struct {
 	ID string `json:"id"` // TaskID in hexadecimal
 	edge.JobAccount
-	Epsilon   *float64 `json:"epsilon,omitempty"`           // if the noise is as announced
-	Untrusted *float64 `json:"untrusted_epsilon,omitempty"` // if everybody else lies, by this device's own noise
-	Bits      *float64 `json:"bits_at_most,omitempty"`      // that could be told then
+	Epsilon   *float64 `json:"epsilon,omitempty"`              // if the noise is as announced
+	Untrusted *float64 `json:"untrusted_epsilon,omitempty"`    // if everybody else lies, by this device's own noise
+	Bits      *float64 `json:"bits_at_most,omitempty"`         // that could be told then
+	Example   *float64 `json:"example_bits_at_most,omitempty"` // about any one example
 }
 
 // givenTo are an account's jobs with what each may have cost.
@@ -41,6 +42,8 @@ func givenTo(account *edge.Account) (list []jobGiven) {
 		of.Untrusted = finite(g.Epsilon, ok && err == nil)
 		bits, ok := j.Bits()
 		of.Bits = finite(bits, ok)
+		bits, ok = j.ExampleBits()
+		of.Example = finite(bits, ok)
 		list = append(list, of)
 	}
 	return list

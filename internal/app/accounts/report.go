@@ -17,11 +17,12 @@ type Report struct {
 	Jobs  []edge.JobAccount `json:"jobs"`
 	Logs  []edge.LogAccount `json:"logs,omitempty"` // of enrolled keys
 	Spent edge.Spent        `json:"spent"`
+	Shown edge.Shown        `json:"shown"` // if everybody else lies
 }
 
 // ReportOf returns what the data set in the file data has given, as its account says.
 func ReportOf(data string, account *edge.Account) (r Report, err error) {
-	r = Report{Data: data, Jobs: SortedJobs(account), Logs: account.Logs()}
+	r = Report{Data: data, Jobs: SortedJobs(account), Logs: account.Logs(), Shown: account.Shown()}
 	r.Spent, err = account.Spent()
 	return r, err
 }
@@ -83,6 +84,10 @@ func Print(w io.Writer, account *edge.Account) error {
 		if s.Providers != nil {
 			fmt.Fprintf(&b, "in all, to jobs that protect providers: %v\n", *s.Providers)
 		}
+	}
+	if shown, most := account.Shown(), edge.DefaultPolicy(); shown.Data > 0 {
+		fmt.Fprintf(&b, "in all, if everybody else lies: %.3g bits about any one example at most, and %.3g of all of the data; by default a stranger's jobs may bring these to %.6g and %.6g (--example-bits, --bits)\n",
+			shown.Example, shown.Data, most.ExampleBits, most.Bits)
 	}
 	if len(s.Noiseless) > 0 {
 		fmt.Fprintf(&b, "of what was given to %s there is no bound: no noise that protects was announced\n", quoted(s.Noiseless))

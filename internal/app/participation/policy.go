@@ -27,7 +27,7 @@ func (p *Policy) Toward(token string) (_ *edge.Policy, note string, err error) {
 		return nil, "", usage.Wrap(err)
 	case p.TrustLocal:
 		note = "you trust this coordinator as your own (--trust-local): shards of 3 devices are accepted, none of them is presumed invented, " +
-			"and this device adds no noise of its own (--shard, --corrupt, --breach-bits, --own-noise, --bits, --examples, --tensors, --bases)"
+			"and this device adds no noise of its own (--shard, --corrupt, --breach-bits, --own-noise, --example-bits, --bits, --examples, --tensors, --bases)"
 	case edge.OnLoopback(token):
 		note = "the address is on this machine, but a forwarded port leads elsewhere: the limits are those for a stranger's coordinator; " +
 			"if you run it yourself, --trust-local accepts a small job of yours"

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -75,7 +77,7 @@ func TestDefaultsFitEachOther(t *testing.T) {
 						t.Errorf("%s, %s, %d steps, rank %d: with --trust-local it is refused: %v", method, optimizer, steps, rank, r.Trusted)
 					}
 					for _, key := range keys(r.Elsewhere) {
-						if !slices.Contains([]string{"own_noise", "bits", "tensors"}, key) {
+						if !slices.Contains([]string{"own_noise", "example_bits", "bits", "tensors"}, key) {
 							t.Errorf("%s, %s, %d steps, rank %d: elsewhere it is refused: %v", method, optimizer, steps, rank, r.Elsewhere)
 						}
 					}
@@ -151,6 +153,73 @@ func TestRehearsalNamesLimits(t *testing.T) {
 	}
 	if r, err := Announced(announced, b); err != nil || !slices.Contains(keys(r.Elsewhere), "examples") {
 		t.Errorf("an update of 15 examples: %+v, %v", r, err)
+	}
+}
+
+var recommended = regexp.MustCompile(`privacy\.own_noise: ([0-9.e+]+)|privacy\.groups: (\d+)|rounds: (\d+)`)
+
+// What the refusal of a job recommends about noise, groups and rounds is taken by the coordinator, and no
+// stock device refuses the job for them then: the default job's refusal, too.
+func TestRecommendationsPass(t *testing.T) {
+	b, err := base.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := func(j job.Job) []edge.PolicyError {
+		t.Helper()
+		announced, err := coordinator.Announcement(j, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Announced(announced, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.DeleteFunc(r.Elsewhere, func(e edge.PolicyError) bool {
+			return !slices.Contains([]string{"own_noise", "example_noise", "example_bits", "bits"}, e.Key)
+		})
+	}
+	tried := map[string]int{}
+	for name, c := range map[string]func(*job.Job){
+		"default":      func(*job.Job) {},
+		"long":         func(j *job.Job) { j.Rounds = 500 },
+		"groups":       func(j *job.Job) { j.Privacy.Noise, j.Privacy.OwnNoise, j.Privacy.Groups = job.NoiseDevices, 0.3, 2 },
+		"little noise": func(j *job.Job) { j.Privacy.Noise, j.Privacy.OwnNoise, j.Privacy.Groups = job.NoiseDevices, 0.05, 16 },
+		"the robbery": func(j *job.Job) {
+			j.Privacy.Noise, j.Privacy.OwnNoise, j.Rounds, j.Training.Steps = job.NoiseDevices, 0.1, 50, 1
+		},
+	} {
+		// The target asks for less than that, so that it is own_noise that decides.
+		j := stock(func(j *job.Job) { j.Privacy.NoiseMultiplier = 0.1; c(j) })
+		found := elsewhere(j)
+		if len(found) == 0 {
+			t.Errorf("%s: a stock device would join it", name)
+			continue
+		}
+		for _, m := range recommended.FindAllStringSubmatch(found[0].Want, -1) {
+			k, err := j, error(nil)
+			switch {
+			case m[1] != "":
+				tried["own_noise"]++
+				k.Privacy.Noise = job.NoiseDevices
+				k.Privacy.OwnNoise, err = strconv.ParseFloat(m[1], 64)
+			case m[2] != "":
+				tried["groups"]++
+				k.Privacy.Groups, err = strconv.Atoi(m[2])
+			default:
+				tried["rounds"]++
+				k.Rounds, err = strconv.Atoi(m[3])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again := elsewhere(k); len(again) > 0 {
+				t.Errorf("%s: %s is recommended, and then: %v", name, m[0], again)
+			}
+		}
+	}
+	if tried["own_noise"] < 5 || tried["groups"] < 2 {
+		t.Errorf("recommended and tried: %v", tried)
 	}
 }
 

@@ -7,7 +7,7 @@ import { listed, maybe, t, type Text } from "../language/language.js";
 let shown = "";
 
 /** What protects a device although everybody else lies: see the policy's first keys. */
-const alone = new Set(["own_noise", "bits"]);
+const alone = new Set(["own_noise", "example_noise", "example_bits", "bits"]);
 
 /** Shows what the participation was refused for; nothing where there is nothing. */
 export function paintLimits(p: Participation): void {
@@ -24,7 +24,7 @@ export function paintLimits(p: Participation): void {
 /** Why a limit is there, by its key: those of one reason together. */
 const whys: Record<string, string> = {
   shard: "shard", corrupt: "forged", breach_bits: "forged", semi_honest: "forged", uplinks: "large", rank: "large", values: "large", clip_norm: "large",
-  batch: "work", steps: "work", work: "work", memory: "memory", rounds: "rounds", epsilon: "rounds", own_noise: "honest", bits: "honest", bases: "base",
+  batch: "work", steps: "work", work: "work", memory: "memory", rounds: "rounds", epsilon: "rounds", own_noise: "honest", example_noise: "honest", example_bits: "honest", bits: "honest", bases: "base",
   tensors: "tensors", examples: "few", leak: "leak", not_private: "private",
 };
 

@@ -41,7 +41,9 @@ func (p *policyFlags) add(fl *pflag.FlagSet) {
 	fl.IntVar(&g.Memory, "memory", 0, says("most memory of a training program, the base included, in MiB (default %d)", d.Memory))
 	fl.StringSliceVar(&g.Uplinks, "uplinks", nil, says("schemes that updates may be sent in (default %s)", strings.Join(d.Uplinks, ",")))
 	fl.Float64Var(&g.OwnNoise, "own-noise", 0, says("least noise that this device itself adds, over the clip norm (default %v; none with --trust-local)", d.OwnNoise))
-	fl.Float64Var(&g.Bits, "bits", 0, says("maximum leakage (bits) of all rounds if everyone else colludes, 0: no limit (default %.0f; no limit with --trust-local)", d.Bits))
+	fl.Float64Var(&g.ExampleNoise, "example-noise", 0, says("least noise over what one example can move: own noise times privacy.groups (default %v)", d.ExampleNoise))
+	fl.Float64Var(&g.ExampleBits, "example-bits", 0, says("most bits about any one example that all jobs together can get if everyone else colludes, 0: no limit (default %v; no limit with --trust-local)", d.ExampleBits))
+	fl.Float64Var(&g.Bits, "bits", 0, says("most bits about all of the data that all jobs together can get then, 0: no limit (default %.0f; no limit with --trust-local)", d.Bits))
 	fl.IntVar(&g.Examples, "examples", 0, says("least distinct examples that an update averages (default %d; %d with --trust-local)", d.Examples, here.Examples))
 	fl.StringSliceVar(&g.Tensors, "tensors", nil, says("what may be trained: %v, names of tensors, or any (default %s; any with --trust-local)", model.Classes(), strings.Join(d.Tensors, ",")))
 	fl.Float64Var(&g.Leak, "leak", 0, says("greatest share of an update's tokens that trying the job before joining it may find, 0..1 (default %v; with --trust-local it is tried if this is given)", d.Leak))
@@ -65,34 +67,36 @@ func (p *policyFlags) policy() participation.Policy {
 // set puts the limits that were given into a policy.
 func (p *policyFlags) set(policy *edge.Policy) error {
 	for name, set := range map[string]func(){
-		"shard":        func() { policy.Shard = p.given.Shard },
-		"corrupt":      func() { policy.Corrupt = p.given.Corrupt },
-		"breach-bits":  func() { policy.BreachBits = p.given.BreachBits },
-		"semi-honest":  func() { policy.SemiHonest = p.given.SemiHonest },
-		"clip-norm":    func() { policy.ClipNorm = p.given.ClipNorm },
-		"start":        func() { policy.Start = p.given.Start },
-		"rank":         func() { policy.Rank = p.given.Rank },
-		"values":       func() { policy.Values = p.given.Values },
-		"steps":        func() { policy.Steps = p.given.Steps },
-		"batch":        func() { policy.Batch = p.given.Batch },
-		"work":         func() { policy.Work = p.given.Work },
-		"memory":       func() { policy.Memory = p.given.Memory },
-		"uplinks":      func() { policy.Uplinks = p.given.Uplinks },
-		"own-noise":    func() { policy.OwnNoise = p.given.OwnNoise },
-		"bits":         func() { policy.Bits = p.given.Bits },
-		"examples":     func() { policy.Examples = p.given.Examples },
-		"tensors":      func() { policy.Tensors = p.given.Tensors },
-		"leak":         func() { policy.Leak = p.given.Leak },
-		"bases":        func() { policy.Bases = p.given.Bases },
-		"rounds":       func() { policy.Rounds = p.given.Rounds },
-		"programs":     func() { policy.Programs = p.given.Programs },
-		"peers":        func() { policy.Peers = p.given.Peers },
-		"peer-age":     func() { policy.PeerAge = p.given.PeerAge },
-		"groups":       func() { policy.Groups = p.given.Groups },
-		"log":          func() { policy.Log = p.given.Log },
-		"silent":       func() { policy.Silent = p.given.Silent },
-		"epsilon":      func() { policy.Epsilon = p.given.Epsilon },
-		"rounds-a-day": func() { policy.RoundsADay = p.given.RoundsADay },
+		"shard":         func() { policy.Shard = p.given.Shard },
+		"corrupt":       func() { policy.Corrupt = p.given.Corrupt },
+		"breach-bits":   func() { policy.BreachBits = p.given.BreachBits },
+		"semi-honest":   func() { policy.SemiHonest = p.given.SemiHonest },
+		"clip-norm":     func() { policy.ClipNorm = p.given.ClipNorm },
+		"start":         func() { policy.Start = p.given.Start },
+		"rank":          func() { policy.Rank = p.given.Rank },
+		"values":        func() { policy.Values = p.given.Values },
+		"steps":         func() { policy.Steps = p.given.Steps },
+		"batch":         func() { policy.Batch = p.given.Batch },
+		"work":          func() { policy.Work = p.given.Work },
+		"memory":        func() { policy.Memory = p.given.Memory },
+		"uplinks":       func() { policy.Uplinks = p.given.Uplinks },
+		"own-noise":     func() { policy.OwnNoise = p.given.OwnNoise },
+		"example-noise": func() { policy.ExampleNoise = p.given.ExampleNoise },
+		"example-bits":  func() { policy.ExampleBits = p.given.ExampleBits },
+		"bits":          func() { policy.Bits = p.given.Bits },
+		"examples":      func() { policy.Examples = p.given.Examples },
+		"tensors":       func() { policy.Tensors = p.given.Tensors },
+		"leak":          func() { policy.Leak = p.given.Leak },
+		"bases":         func() { policy.Bases = p.given.Bases },
+		"rounds":        func() { policy.Rounds = p.given.Rounds },
+		"programs":      func() { policy.Programs = p.given.Programs },
+		"peers":         func() { policy.Peers = p.given.Peers },
+		"peer-age":      func() { policy.PeerAge = p.given.PeerAge },
+		"groups":        func() { policy.Groups = p.given.Groups },
+		"log":           func() { policy.Log = p.given.Log },
+		"silent":        func() { policy.Silent = p.given.Silent },
+		"epsilon":       func() { policy.Epsilon = p.given.Epsilon },
+		"rounds-a-day":  func() { policy.RoundsADay = p.given.RoundsADay },
 	} {
 		if p.flags.Changed(name) {
 			set()
