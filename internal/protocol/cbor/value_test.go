@@ -38,7 +38,7 @@ type all struct {
 	M *inner
 	O []inner
 	inner
-	unseen bool
+	_ bool // is no part of the encoding
 }
 
 const mostElements = 64
@@ -120,7 +120,8 @@ func drawn(t testing.TB, rng *rand.Rand, nilEmpty bool) []byte {
 		}
 		return list
 	}
-	v := all{A: uint8(number()), B: number(), C: int64(number()) - int64(number()), D: int8(number()), E: strings.Repeat("a", rng.IntN(30)),
+	some, less := number(), number()
+	v := all{A: uint8(number()), B: number(), C: int64(some) - int64(less), D: int8(number()), E: strings.Repeat("a", rng.IntN(30)),
 		H: words(), I: float(), J: float32(rng.IntN(100)) / 8, K: rng.IntN(2) == 0, L: [2]uint32{uint32(number()), 1}, inner: inner{N: uint16(number())}}
 	if rng.IntN(2) == 0 {
 		v.F, v.M = make([]byte, rng.IntN(300)), &inner{S: words()}
