@@ -107,13 +107,22 @@ type Guarantees struct {
 	Untrusted *Guarantee `json:"untrusted,omitempty"`
 }
 
+// senseless is an epsilon beyond which accountants' bounds differ by factors and none protects anybody: words name no
+// figure then, so that two of one job are not taken for two promises.
+const senseless = 1000
+
 // String states the whole guarantee in one line.
 func (g Guarantee) String() string {
 	var b strings.Builder
 	if g.Simulated {
 		b.WriteString("SIMULATED ")
 	}
-	fmt.Fprintf(&b, "epsilon %.6g (lower bound %.6g) against %s at delta %.3g, %s adjacency, %s accountant", g.Epsilon, g.EpsilonLower, g.against(), g.Delta, g.Adjacency, g.Accountant)
+	if g.Epsilon > senseless {
+		fmt.Fprintf(&b, "epsilon above %d", senseless)
+	} else {
+		fmt.Fprintf(&b, "epsilon %.6g (lower bound %.6g)", g.Epsilon, g.EpsilonLower)
+	}
+	fmt.Fprintf(&b, " against %s at delta %.3g, %s adjacency, %s accountant", g.against(), g.Delta, g.Adjacency, g.Accountant)
 	if g.Accountant == RDP {
 		fmt.Fprintf(&b, " at order %.6g", g.RDPOrder)
 	}

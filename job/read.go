@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/starling-fl/starling/dp"
@@ -22,7 +23,11 @@ import (
 func Parse(r io.Reader) (Job, error) {
 	j := Default()
 	if err := strict.Read(r, &j); err != nil {
-		return Job{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+		hint := ""
+		if text := err.Error(); strings.Contains(text, "privacy.epsilon: ") && strings.Contains(text, "is not a number in range") {
+			hint = noEpsilon + "\n"
+		}
+		return Job{}, fmt.Errorf("%w: %s%w", ErrInvalid, hint, err)
 	}
 	written := j
 	j = j.Derived()

@@ -19,6 +19,9 @@ const MaxPopulation = 1 << 26
 // ErrInvalid is a job that cannot be run. The text names the relation that does not hold.
 var ErrInvalid = errors.New("job")
 
+// noEpsilon is what somebody wants who gives an epsilon that is 0 or infinite.
+const noEpsilon = "a job without noise, and without a claim, has privacy.none: true"
+
 func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInvalid, fmt.Errorf(format, args...))
 }
@@ -28,6 +31,9 @@ func refuse(format string, args ...any) error {
 func (j Job) Validate() error {
 	finite := func(name string, v float64) error {
 		if !(v > 0) || math.IsInf(v, 0) {
+			if name == "privacy.epsilon" {
+				return refuse("privacy.epsilon is %v, must be positive and finite: %s", v, noEpsilon)
+			}
 			return refuse("%s is %v, must be positive", name, v)
 		}
 		return nil

@@ -7,25 +7,29 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/edge/leak"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/wasm/program"
 )
 
-// try tries what an update of a job shows; nil if nothing could be tried.
-func (f *Config) try(ctx context.Context, told io.Writer, b *Round, cores int) (*leak.Report, error) {
-	o := leak.Options{Trials: f.Trials, Lasts: f.LeakTime}
-	if f.Data != "" {
-		set, err := f.Columns.Load(f.Data)
-		if err == nil {
-			set, err = set.Relabel(b.Labels)
-		}
-		if err != nil {
-			return nil, err
-		}
-		o.Data = set
+// examples are the owner's that updates are made of; nil where made-up ones are.
+func (f *Config) examples(b *Round) (*dataset.Set, error) {
+	if f.Data == "" {
+		return nil, nil
 	}
+	set, err := f.Columns.Load(f.Data)
+	if err != nil {
+		return nil, err
+	}
+	return set.Relabel(b.Labels)
+}
+
+// try tries what an update of a job shows, of own examples or, if these are nil, made-up ones; nil if nothing could
+// be tried.
+func (f *Config) try(ctx context.Context, told io.Writer, b *Round, cores int, own *dataset.Set) (*leak.Report, error) {
+	o := leak.Options{Trials: f.Trials, Lasts: f.LeakTime, Data: own}
 	fmt.Fprintf(told, "trying what one update shows, for %v at most ...\n", f.LeakTime)
 	r, err := b.Try(ctx, told, o, cores)
 	if errors.Is(err, leak.ErrNotTried) {

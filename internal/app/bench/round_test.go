@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/starling-fl/starling/edge"
@@ -48,5 +49,19 @@ func TestTinyRound(t *testing.T) {
 	}
 	if _, err := round("name: tiny\ntask: answer\ntraining: {steps: 1, batch: 1}\n").tiny(t.Context()); err == nil {
 		t.Error("a base that answers is like an encoder")
+	}
+}
+
+// A kernel that was faster than the one that join uses is named, and one that was as fast is not.
+func TestTheFasterKernelIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		other float64
+		says  bool
+	}{{0.8, true}, {0.98, false}, {2, false}} {
+		r := Report{Kernels: []Kernel{{Name: "avx512", Step: 1}, {Name: "avx2", Step: c.other}, {Name: "plain", Step: 3}}}
+		var b strings.Builder
+		if err := r.Print(&b); err != nil || strings.Contains(b.String(), "avx2 was faster here, by 25 %: join uses avx512 all the same") != c.says {
+			t.Errorf("%v: %v, %s", c.other, err, &b)
+		}
 	}
 }

@@ -175,9 +175,16 @@ func (e *Explained) leaving() string {
 // odds puts an epsilon into words that need no logarithm.
 func odds(g dp.Guarantee) string {
 	if g.Epsilon > 20 {
-		return fmt.Sprintf("Next to nothing: an epsilon of %.4g lets an observer become certain of the presence of %s. Treat this job as one without differential privacy.", g.Epsilon, protectedUnit(g.Adjacency))
+		return fmt.Sprintf("Next to nothing: an epsilon of %s lets an observer become certain of the presence of %s. Treat this job as one without differential privacy.", inWords(g.Epsilon), protectedUnit(g.Adjacency))
 	}
 	return fmt.Sprintf("Whoever thought the presence of %s as likely as not can come to believe in it with at most %.4g %%, unless an event of probability %.3g happens.", protectedUnit(g.Adjacency), 100*belief(g.Epsilon), g.Delta)
+}
+
+func inWords(epsilon float64) string {
+	if epsilon > 1000 {
+		return "more than 1000"
+	}
+	return fmt.Sprintf("%.4g", epsilon)
 }
 
 // belief is the most that an even prior can become.

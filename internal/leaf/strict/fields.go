@@ -20,6 +20,7 @@ import (
 // has not is refused here, too, with the nearest that it has.
 type fields struct {
 	anchors map[string]ast.Node // all that the file has
+	root    reflect.Type        // of the whole file
 }
 
 func (c fields) check(n ast.Node, of reflect.Type, path string) error {
@@ -118,13 +119,46 @@ func (c fields) entries(n ast.Node, path string, typed func(key string) (reflect
 		key := keyOf(e.Key)
 		of, known := typed(key)
 		if of == nil {
-			return said(e.Key, "unknown field %q%s", key, nearest.Question(key, "", known))
+			near := nearest.Question(key, "", known)
+			if at := elsewhere(c.root, key); near == "" && at != "" {
+				near = "; did you mean " + at + "?"
+			}
+			return said(e.Key, "unknown field %q%s", key, near)
 		}
 		if err := c.check(e.Value, of, strings.TrimPrefix(path+"."+key, ".")); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// elsewhere is where a file has a key of that name, dotted: at its top or in a section. It is "" where it has none, or
+// more than one.
+func elsewhere(root reflect.Type, key string) string {
+	for root.Kind() == reflect.Pointer {
+		root = root.Elem()
+	}
+	if root.Kind() != reflect.Struct {
+		return ""
+	}
+	var found []string
+	if is, _ := field(root, key); is != nil {
+		found = append(found, key)
+	}
+	_, sections := field(root, "")
+	for _, name := range sections {
+		in, _ := field(root, name)
+		if in.Kind() != reflect.Struct {
+			continue
+		}
+		if is, _ := field(in, key); is != nil {
+			found = append(found, name+"."+key)
+		}
+	}
+	if len(found) != 1 {
+		return ""
+	}
+	return found[0]
 }
 
 // keyOf is a key's text.

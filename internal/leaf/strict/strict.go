@@ -70,7 +70,7 @@ func Decode(b []byte, v any) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := (fields{anchors}).check(body, reflect.TypeOf(v), ""); err != nil {
+	if err := (fields{anchors, reflect.TypeOf(v)}).check(body, reflect.TypeOf(v), ""); err != nil {
 		return fail(err, tokens)
 	}
 	if err := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(v); err != nil && !errors.Is(err, io.EOF) {

@@ -66,3 +66,28 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// A key that another section has is named with it.
+func TestKeysOfOtherSectionsAreNamed(t *testing.T) {
+	var v struct {
+		Rounds  int
+		Privacy struct {
+			ClipNorm float64 `yaml:"clip_norm"`
+			Noise    string
+		}
+		Training struct{ Steps, Batch int }
+		Other    struct{ Noise string }
+	}
+	for text, want := range map[string]string{
+		"training: {clip_norm: 3}": `unknown field "clip_norm"; did you mean privacy.clip_norm?`,
+		"privacy: {rounds: 3}":     `unknown field "rounds"; did you mean rounds?`,
+		"steps: 3":                 `unknown field "steps"; did you mean training.steps?`,
+		"training: {noise: a}":     `unknown field "noise"`, // two sections have it
+		"training: {stepz: 3}":     `did you mean steps?`,
+	} {
+		err := Decode([]byte(text), &v)
+		if err == nil || !strings.Contains(err.Error(), want) || want == `unknown field "noise"` && strings.Contains(err.Error(), "mean") {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

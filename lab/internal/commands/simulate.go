@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -135,6 +136,9 @@ func divisionFlags(fl *pflag.FlagSet, s *sweep.Settings) {
 
 // resolve puts flags and job file together.
 func (f *simulateFlags) resolve(given func(string) bool) (sweep.Settings, error) {
+	if math.IsInf(f.epsilon, 0) || math.IsNaN(f.epsilon) {
+		return sweep.Settings{}, usage.Errorf("--epsilon is %v, want a number; without noise and claim: --set privacy.none=true", f.epsilon)
+	}
 	s := f.settings
 	s.Job = map[string]any{}
 	if f.job != "" {
