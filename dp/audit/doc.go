@@ -1,8 +1,10 @@
-// Package audit measures how much a job reveals about its devices, and compares that with the
-// epsilon that the job promises. [Run] audits a job; [Documents] bounds the epsilon of a training
-// run whose members were chosen by coins.
+// Package audit holds a job's rounds against what its ledger says, measures how much they reveal
+// about its devices, and compares that with the epsilon that the job promises. [Run] audits a job;
+// [Documents] bounds the epsilon of a training run whose members were chosen by coins.
 //
-// It is the one-run audit of Steinke, Nasr and Jagielski 2023, "Privacy auditing with one (1)
+// First come checks ([Check]) of the mechanism: the audit knows every exact sum, and so the noise.
+//
+// Then it is the one-run audit of Steinke, Nasr and Jagielski 2023, "Privacy auditing with one (1)
 // training run". Some members of the population are canaries: each is in or out by a secret coin,
 // the job runs once, and from what becomes public alone it is guessed which were in. For an
 // (epsilon, delta) private job the number of right guesses is bounded (their theorem 5.2, the

@@ -19,6 +19,7 @@ const stays = round.Releasing
 // outcome is how a round ended.
 type outcome struct {
 	released  bool    // else it was charged, and nothing was released
+	charged   bool    // before anything was signed or released, as far as that needs it
 	noiseOnly bool    // what was released holds no sum
 	members   []int   // whose vectors are in the sum
 	sizes     []int   // of the shards, larger ones first; nil if none were cut
@@ -42,6 +43,8 @@ type player struct {
 	waits  map[int]round.State
 	done   bool
 	err    error
+
+	intended, early bool // the intent was to be written; signatures went out before
 }
 
 // play makes a round of a drawn cohort, whose devices are dealt into so many groups.
@@ -115,10 +118,13 @@ func (p *player) do(e round.Effect) {
 	case round.AnnounceSurvivors:
 		p.answers(e.Members, round.Confirming)
 	case round.PersistIntent:
+		p.intended = true
 		p.queue = append(p.queue, round.Stored{Shard: round.Whole})
 	case round.SendSignatures:
+		p.early = p.early || !p.intended
 		p.answers(e.Members, round.Unmasking)
 	case round.Release:
+		p.out.charged = p.intended && !p.early
 		p.out.released, p.out.noiseOnly = true, e.NoiseOnly
 		p.out.parts = make([][]int, len(p.cut))
 		for _, shard := range e.Shards {
@@ -128,7 +134,9 @@ func (p *player) do(e round.Effect) {
 		p.queue = append(p.queue, round.Released{})
 	case round.Finish:
 		p.done = true
-	case round.FailShard, round.Drop, round.Reject, round.Charge:
+	case round.Charge:
+		p.out.charged = true
+	case round.FailShard, round.Drop, round.Reject:
 	default:
 		p.err = fmt.Errorf("audit: effect %T is unknown", e)
 	}

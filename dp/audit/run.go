@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -51,6 +52,16 @@ type Config struct {
 	Seed []byte
 	// Progress is called after each round; may be nil.
 	Progress func(pass Pass, round, of int)
+
+	plant plant
+}
+
+// plant is a flaw that a test puts in; the zero value is none.
+type plant struct {
+	coins func(dp.Draw) dp.Draw
+	noise func(dp.Noise) dp.Noise
+	event func(*dp.Event) bool // false: it is not written down
+	own   func(dp.Variance) dp.Variance
 }
 
 // Pass is one run of the job. There are two because they look for different things, and canaries
@@ -76,12 +87,15 @@ type Result struct {
 	Epsilon float64 `json:"epsilon_lower"`
 	// Most is what the bound would be if every guess were right: with these canaries no flaw can
 	// show more.
-	Most    float64      `json:"epsilon_most"`
-	Best    Guesses      `json:"best"`
-	Ledger  dp.Guarantee `json:"ledger"`
-	Flawed  bool         `json:"flawed"` // the lower bound is above the ledger's epsilon
-	Passes  []PassResult `json:"passes"`
-	Seconds float64      `json:"seconds"`
+	Most   float64      `json:"epsilon_most"`
+	Best   Guesses      `json:"best"`
+	Ledger dp.Guarantee `json:"ledger"`
+	Flawed bool         `json:"flawed"` // the lower bound is above the ledger's epsilon, or a check fails
+	Checks []Check      `json:"checks"`
+	// FalseAlarms bounds the probability that the checks call a sound job flawed.
+	FalseAlarms float64      `json:"false_alarms"`
+	Passes      []PassResult `json:"passes"`
+	Seconds     float64      `json:"seconds"`
 }
 
 // PassResult is one run of the job, and every way in which it was scored.
@@ -113,9 +127,14 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		passes = append(passes, PassPresence)
 	}
 	out := Result{Confidence: 1 - cfg.Level, Epsilon: -1}
+	var coins [8]byte
+	if _, err := io.ReadFull(cfg.Rand, coins[:]); err != nil {
+		return out, fmt.Errorf("audit: randomness: %w", err)
+	}
 	for i, p := range passes {
 		until := began.Add(cfg.Limit * time.Duration(i+1) / time.Duration(len(passes)))
 		var runs []*run
+		var conform *conformity
 		for n := range cfg.repeats(p) {
 			if n > 0 && time.Now().After(until) {
 				break
@@ -127,6 +146,13 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 			if err != nil {
 				return out, err
 			}
+			if p == PassUpdates && !cfg.Job.Simulated() {
+				if conform == nil {
+					conform = newConformity(r.cfg.Job, binary.LittleEndian.Uint64(coins[:]))
+				}
+				conform.newRun()
+				r.conform = conform
+			}
 			if err := r.rounds(ctx, until); err != nil {
 				return out, err
 			}
@@ -135,12 +161,56 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		if canaries := len(runs) * len(runs[0].in); canaries < leastGuesses {
 			return out, fmt.Errorf("%w: %d canaries in the time of limit, must be at least %d: give it more", ErrConfig, canaries, leastGuesses)
 		}
+		if conform != nil { // first: a flaw may leave the ledger without an epsilon
+			out.conclude(conform.conclude(runs[0]))
+		}
 		if err := judge(runs, &out, cfg.Level/float64(len(passes))); err != nil {
 			return out, err
 		}
 	}
+	if cfg.Job.Simulated() {
+		c, r, err := conformed(ctx, cfg, began.Add(cfg.Limit*5/4), binary.LittleEndian.Uint64(coins[:]))
+		if err != nil {
+			return out, err
+		}
+		out.conclude(c.conclude(r))
+	}
 	out.Seconds = time.Since(began).Seconds()
 	return out, nil
+}
+
+func (r *Result) conclude(checks []Check) {
+	r.Checks, r.FalseAlarms = checks, alarms(checks)
+	r.Flawed = r.Flawed || flawed(checks)
+}
+
+// fewRuns is how often a job is run for its checks alone.
+const fewRuns = 4
+
+// conformed runs a job for its checks alone, and returns the first of its runs. The noise that a simulated population's
+// devices get is too little to be seen on the lattice: such a job is run with the noise that its
+// own devices would need.
+func conformed(ctx context.Context, cfg Config, until time.Time, seed uint64) (c *conformity, first *run, err error) {
+	cfg.Job.Privacy.SimulatedPopulation, cfg.Job.Privacy.SimulatedCohort = 0, 0
+	for n := range min(fewRuns, cfg.repeats(PassUpdates)) {
+		if cfg.Seed != nil {
+			cfg.Seed = slices.Clone(cfg.Seed)
+			cfg.Seed[0] += byte(n)
+		}
+		r, err := newRun(cfg, PassUpdates)
+		if err != nil {
+			return nil, nil, err
+		}
+		if c == nil {
+			first, c = r, newConformity(r.cfg.Job, seed)
+		}
+		c.newRun()
+		r.conform = c
+		if err := r.rounds(ctx, until); err != nil {
+			return nil, nil, err
+		}
+	}
+	return c, first, nil
 }
 
 // fill checks the configuration and puts its defaults in.
@@ -213,7 +283,10 @@ type run struct {
 	in       []bool
 	quorum   job.Quorum
 	events   []dp.Event
+	conform  *conformity // nil: nothing is checked
+	coins    dp.Draw
 	released int
+	played   int     // rounds, whatever is in the ledger
 	clip     float64 // of the next round, the largest rank's
 	talkers  int     // canaries whose bits in the clipping count say something
 
@@ -233,6 +306,13 @@ func newRun(cfg Config, pass Pass) (*run, error) {
 	r.clip = j.Privacy.ClipNorm
 	if r.quorum, err = j.Quorum(); err != nil {
 		return nil, err
+	}
+	r.coins = dp.PoissonDrawNumbered(j.Cohort.Population)
+	if j.Fixed() {
+		r.coins = dp.FixedDrawNumbered(j.Cohort.Population, j.Cohort.Size)
+	}
+	if f := cfg.plant.coins; f != nil {
+		r.coins = f(r.coins)
 	}
 	n := cfg.Canaries
 	if cfg.repeats(pass) > 1 {
@@ -280,11 +360,11 @@ const maxWaits = 1000
 // rounds makes the job's rounds, or as many as there is time for.
 func (r *run) rounds(ctx context.Context, until time.Time) error {
 	of, waits := r.cfg.Job.Rounds, 0
-	for turn := 0; len(r.events) < of; turn++ {
+	for turn := 0; r.played < of; turn++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if len(r.events) > 0 && time.Now().After(until) {
+		if r.played > 0 && time.Now().After(until) {
 			return nil
 		}
 		made, err := r.round(ctx, r.cfg.Trace[turn%len(r.cfg.Trace)])
@@ -294,7 +374,7 @@ func (r *run) rounds(ctx context.Context, until time.Time) error {
 		case made:
 			waits = 0
 			if r.cfg.Progress != nil {
-				r.cfg.Progress(r.pass, len(r.events), of)
+				r.cfg.Progress(r.pass, r.played, of)
 			}
 		default:
 			if waits++; waits == maxWaits {
@@ -343,9 +423,17 @@ func (r *run) round(ctx context.Context, a Attendance) (made bool, err error) {
 	if err != nil || !enough {
 		return false, err
 	}
-	d, err := r.core.Draw(dp.PoissonDrawNumbered(j.Cohort.Population))
+	d, err := r.core.Draw(r.coins)
 	if err != nil {
 		return false, err
+	}
+	if r.conform != nil {
+		r.conform.cohorts.add(d.Cohort())
+		event := d.Event()
+		if f := r.cfg.plant.event; f != nil {
+			f(&event)
+		}
+		r.conform.sawQuorum(j, groups, count, event.Hit)
 	}
 	cohort := slices.DeleteFunc(slices.Clone(d.Cohort()), r.absent)
 	fates, err := r.fates(cohort, online, a.Dropout)
@@ -355,6 +443,9 @@ func (r *run) round(ctx context.Context, a Attendance) (made bool, err error) {
 	o, err := play(j, groups, cohort, func(member int) round.State { return fates[member] }, r.cfg.Rand)
 	if err != nil {
 		return false, err
+	}
+	if r.played++; r.conform != nil && !o.charged {
+		r.conform.unwritten++
 	}
 	o.released = o.released && (o.noiseOnly || r.core.Enough(len(o.members), r.cfg.Job.Cohort.Population))
 	if r.pass == PassPresence {
@@ -371,7 +462,7 @@ func (r *run) round(ctx context.Context, a Attendance) (made bool, err error) {
 
 // release makes the sum, has it released, and notes what that shows.
 func (r *run) release(ctx context.Context, d *core.Draw, o outcome, online []bool, a Attendance) error {
-	sum := make([]int64, d.Size())
+	sum, exact := make([]int64, d.Size()), make([]int64, d.Size())
 	if !o.noiseOnly {
 		shards := make([][]int64, len(o.parts))
 		talk := r.codes(d.ID())
@@ -380,10 +471,17 @@ func (r *run) release(ctx context.Context, d *core.Draw, o outcome, online []boo
 			if shards[i], err = r.shard(d, members, talk); err != nil {
 				return err
 			}
+			addTo(exact, shards[i])
+			if err := r.own(d, shards[i], len(members)); err != nil {
+				return err
+			}
 		}
 		if err := r.core.Combine(d, sum, shards); err != nil {
 			return err
 		}
+	}
+	if r.conform != nil && r.cfg.Job.Shard.Trim > 0 { // what is left is no sum of all
+		copy(exact, sum)
 	}
 	var noise dp.Noise
 	if r.core.Own().Multiplier > 0 { // what is missing has another variance in each round
@@ -396,12 +494,41 @@ func (r *run) release(ctx context.Context, d *core.Draw, o outcome, online []boo
 		defer pool.Close()
 		noise = pool
 	}
+	if f := r.cfg.plant.noise; f != nil {
+		noise = f(noise)
+	}
+	look := r.conform != nil && r.released < again
+	var before core.Snapshot
+	var own []int64
+	if r.conform != nil {
+		own = slices.Clone(sum)
+	}
+	if look {
+		var err error
+		if before, err = r.core.Snapshot(); err != nil {
+			return err
+		}
+	}
 	event, clip, err := r.core.Release(d, sum, len(o.members), o.noiseOnly, noise)
 	if err != nil {
 		return err
 	}
+	written := r.cfg.plant.event == nil || r.cfg.plant.event(&event)
+	if r.conform != nil {
+		r.conform.sawNoise(r, d, exact, own, sum, o, event)
+	}
+	if look {
+		if err := r.conform.extremes(r, d, event.B2); err != nil {
+			return err
+		}
+		if err := r.conform.repeat(r, d, before, sum, o, clip); err != nil {
+			return err
+		}
+	}
 	r.core.Commit(clip)
-	r.events = append(r.events, event)
+	if written {
+		r.events = append(r.events, event)
+	}
 	r.released++
 	defer func() { r.clip = clip }()
 	if r.pass == PassUpdates && !o.noiseOnly {
@@ -445,16 +572,50 @@ func (r *run) shard(d *core.Draw, members []int, talk []int8) ([]int64, error) {
 			sum[k] += int64(s)
 		}
 	}
-	if own := d.Own(); own != (dp.Variance{}) { // as one draw, which costs a probability nothing that counts
-		all, err := own.Times(uint64(len(members)))
-		if err == nil {
-			err = dp.NewSampler(r.cfg.Rand).AddNoise(sum, all)
+	return sum, nil
+}
+
+// each is how many devices of a shard draw their own noise as devices do; that of the others is
+// one draw, which costs a probability nothing that counts.
+const each = 2
+
+// own adds the noise that so many devices add themselves to their sum.
+func (r *run) own(d *core.Draw, sum []int64, devices int) error {
+	own := d.Own()
+	if f := r.cfg.plant.own; f != nil {
+		own = f(own)
+	}
+	if own == (dp.Variance{}) || sum == nil {
+		return nil
+	}
+	sampler := dp.NewSampler(r.cfg.Rand)
+	for range min(each, devices) {
+		one := make([]int32, len(sum))
+		if err := dp.AddOwn(one, own, sampler); err != nil {
+			return fmt.Errorf("audit: %w", err)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("audit: %w", err)
+		for i, x := range one {
+			sum[i] += int64(x)
 		}
 	}
-	return sum, nil
+	if devices <= each {
+		return nil
+	}
+	all, err := own.Times(uint64(devices - each))
+	if err == nil {
+		err = sampler.AddNoise(sum, all)
+	}
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	return nil
+}
+
+// addTo adds a sum to another.
+func addTo(sum, more []int64) {
+	for i, x := range more {
+		sum[i] += x
+	}
 }
 
 // slot is the coordinate of a canary in a round, its own. If there are fewer

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/starling-fl/starling/dp/audit"
 	"github.com/starling-fl/starling/internal/app/bases"
 	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/dossier"
 	"github.com/starling-fl/starling/internal/app/usage"
 	"github.com/starling-fl/starling/internal/leaf/named"
 	"github.com/starling-fl/starling/internal/leaf/terminal"
@@ -31,12 +33,23 @@ type auditReport struct {
 	Name string `json:"name"`
 	audit.Result
 	Plot string `json:"plot,omitempty"` // the file that was written
+
+	alone bool // the checks are of the job without its simulated population
 }
 
-// errFlawed is an audit that found more given away than the ledger says.
+// errFlawed is an audit that found more given away than the ledger says, or a check that fails.
 type errFlawed struct{ audit.Result }
 
 func (e errFlawed) Error() string {
+	var failed []string
+	for _, c := range e.Checks {
+		if c.Verdict == audit.Flawed {
+			failed = append(failed, c.Name)
+		}
+	}
+	if len(failed) > 0 {
+		return fmt.Sprintf("the job's rounds are not what its ledger says (%s): do not run it, and report this as SECURITY.md says", strings.Join(failed, "; "))
+	}
 	return fmt.Sprintf("the job gives away an epsilon of %.4g at least, its ledger says %.4g: do not run it, and report this as SECURITY.md says",
 		e.Epsilon, e.Ledger.Epsilon)
 }
@@ -45,8 +58,14 @@ func newPrivacyAuditCmd(a *command.App, p Plots) *cobra.Command {
 	f := auditFlags{plots: p}
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Run a job with canaries in this process, and hold what it gives away against its ledger",
-		Long: `Run the job's rounds with canaries among its devices: synthetic members that are
+		Short: "Hold a job's noise, coins and ledger against what they must be, and what canaries show against its epsilon",
+		Long: `First come the checks: the audit knows each exact sum, and so the noise. It holds its
+variance, in all and by coordinate, its correlation within and between rounds, the
+size and members of cohorts, the rate of hits, the norm of an extremal device and the
+number of charged rounds against the ledger, whose epsilon a second accountant
+composes again. docs/privacy/audit.md says what each check finds, how surely.
+
+Then run the job's rounds with canaries among its devices: synthetic members that are
 in or out by a secret coin. From everything that becomes public (released sums,
 clip norms, whether a round was released or charged, numbers of shards) it is
 guessed which were in. Draw, encoding, thresholds and release are the job's own;
@@ -142,7 +161,7 @@ func runAudit(ctx context.Context, a *command.App, f auditFlags, given func(stri
 	if err != nil {
 		return err
 	}
-	report := auditReport{cfg.Job.Name, r, f.plot}
+	report := auditReport{cfg.Job.Name, r, f.plot, cfg.Job.Simulated()}
 	if f.plot != "" {
 		if err := writePlot(f.plot, func(w io.Writer) error { return f.plots.Audit(w, command.Format(f.plot), r) }); err != nil {
 			return err
@@ -155,6 +174,39 @@ func runAudit(ctx context.Context, a *command.App, f auditFlags, given func(stri
 		return errFlawed{r}
 	}
 	return nil
+}
+
+// table is the checks, for a terminal.
+func (r auditReport) table() dossier.Dossier {
+	t := dossier.Table{Title: fmt.Sprintf("Checks: a sound job fails one with probability %.1g at most", r.FalseAlarms), Words: true,
+		Head: []string{"check", "verdict", "value", "must be", "of what"}}
+	for _, c := range r.Checks {
+		row := []string{c.Name, string(c.Verdict), "", "", c.Why}
+		if c.Statistic != "" {
+			row[2], row[3], row[4] = fmt.Sprintf("%.4g", c.Value), bounds(c.Low, c.High), c.Statistic
+		}
+		if c.Statistic != "" && c.Why != "" {
+			row[4] += ": " + c.Why
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	if r.alone {
+		t.About = "With the noise that the job's own devices would need: a simulated population's is too little to be seen."
+	}
+	return dossier.Dossier{Title: "Conformance", Tables: []dossier.Table{t}}
+}
+
+// bounds is a range in words.
+func bounds(low, high float64) string {
+	switch {
+	case low == high:
+		return fmt.Sprintf("%.4g", low)
+	case high >= math.MaxFloat64:
+		return fmt.Sprintf("%.4g or more", low)
+	case high == 1 && low > 0 && low < 1e-3: // a p-value
+		return fmt.Sprintf("%.2g or more", low)
+	}
+	return fmt.Sprintf("%.4g to %.4g", low, high)
 }
 
 // auditView follows an audit on standard error: one line that is rewritten on a
@@ -187,6 +239,10 @@ func (v *auditView) end() {
 
 func (r auditReport) print(w io.Writer) error {
 	fmt.Fprintf(w, "Job %s\n\n", r.Name)
+	if err := r.table().Text(w); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
 	fmt.Fprintf(w, "epsilon           %.4g at least, with %.4g %% confidence: what %d canaries show\n", r.Epsilon, 100*r.Confidence, r.Canaries)
 	fmt.Fprintf(w, "  could show      %.4g, if every guess were right\n", r.Most)
 	fmt.Fprintf(w, "  ledger          %.4g at delta %.3g, %s adjacency, %s accountant, sampling %s, %d rounds\n",
@@ -203,6 +259,8 @@ func (r auditReport) print(w io.Writer) error {
 	}
 	fmt.Fprintln(w)
 	switch {
+	case r.Flawed && r.Epsilon <= r.Ledger.Epsilon:
+		fmt.Fprintln(w, "FLAWED: the job's rounds are not what its ledger says: see the checks.")
 	case r.Flawed:
 		fmt.Fprintln(w, "FLAWED: the job gives away more than its ledger says.")
 	case r.Most <= r.Ledger.Epsilon:
