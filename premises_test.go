@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/job"
 )
 
@@ -50,6 +51,20 @@ var premises = []premise{
 		},
 		tests: []string{"coordinator/internal/fleet TestStrikersAreFound", "coordinator/internal/fleet TestRareStrikersAreFound",
 			"coordinator TestHostileBomb"},
+	},
+	{
+		argument: "robbery: whoever lies, all jobs together get 8 bits about any one example, because each is held to what the device's account has",
+		text:     "SECURITY.md: about any one example at most 8 bits of all that a data file ever gives",
+		keys:     map[string]any{"privacy.own_noise": 0.0, "privacy.groups": 0, "privacy.noise": ""},
+		holds: func(job.Job) error {
+			p, local := edge.DefaultPolicy(), edge.LocalPolicy()
+			if p.ExampleBits != 8 || p.Bits != 10_000 || p.OwnNoise != 0.1 || local.ExampleBits != 0 {
+				return fmt.Errorf("the stock policy allows %v bits about an example, %v about all, own noise %v; one's own coordinator %v", p.ExampleBits, p.Bits, p.OwnNoise, local.ExampleBits)
+			}
+			return nil
+		},
+		tests: []string{"lab/cmd/starling TestHostileExampleRobbery", "edge TestHostileJobAfterJob", "edge TestHostileJobsAtOnce",
+			"edge TestRefusedBeforeEnrolment", "edge TestRefusalsNameWhatWouldDo", "internal/app/rehearsal TestRecommendationsPass"},
 	},
 	{
 		argument: "strikes: a share that a coalition spoils convicts its own members, because they are fewer than half of a shard",
