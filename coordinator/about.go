@@ -10,8 +10,8 @@ import (
 	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
-// About describes the job to somebody who considers joining it. It does not change while the job
-// runs: the guarantees are those of all its rounds, not what has been spent so far.
+// About describes the job to owners of devices who consider joining. It does not change while the
+// job runs: the guarantees are those of all its rounds, not what has been spent so far.
 type About struct {
 	Job    string   `json:"job"`
 	ID     string   `json:"id"`   // TaskID in hexadecimal: a name may be shared, or shown otherwise
@@ -126,8 +126,8 @@ func (c *Coordinator) About() (About, error) {
 // Rho is the noise in a released mean over what clipping bounds it by: see core.Terms.
 func (c *Coordinator) Rho() float64 { return c.t.Rho() }
 
-// Announced is the job as it is announced to devices that enrol, for those who want to try it
-// before. It does not change.
+// Announced is the job's announcement, as devices get it when they enrol. They may try it before.
+// It does not change.
 func (c *Coordinator) Announced() []byte { return bytes.Clone(c.jobBytes) }
 
 // heavy reports whether the job asks for what a page's light build leaves out.

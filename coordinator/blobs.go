@@ -11,8 +11,8 @@ import (
 	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
-// Blob is an immutable byte string, in memory or read where it lies. It may be read
-// from any goroutine.
+// Blob is an immutable byte string, in memory or read from its file. It may be read from any
+// goroutine.
 type Blob interface {
 	io.ReaderAt
 	Size() int64

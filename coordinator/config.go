@@ -11,7 +11,7 @@ import (
 	"github.com/starling-fl/starling/wasm/program"
 )
 
-// Config is what a coordinator needs beside the job.
+// Config is what a coordinator needs in addition to the job.
 type Config struct {
 	Job Job
 	// Dir holds the store and the released checkpoint; it is made where there is
@@ -37,8 +37,8 @@ type Config struct {
 	// Evaluator measures every rank of the last adapter and so chooses one. It may
 	// be nil: then no accuracy is reported.
 	Evaluator metric.Evaluator
-	// Live measures the adapters in between, beside the rounds; nil is Evaluator.
-	// One that takes a sample keeps the machine for the rounds.
+	// Live measures adapters while rounds go on; nil: Evaluator does. One that takes a sample
+	// leaves the machine to the rounds.
 	Live metric.Evaluator
 	// Log may be nil.
 	Log *slog.Logger

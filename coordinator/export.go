@@ -58,7 +58,7 @@ func (c *Coordinator) exportLast(ctx context.Context, measured []metric.RankAccu
 	c.exportSoon(measured)
 	for until := time.Now().Add(exportPatience); c.exporting.due; {
 		if !time.Now().Before(until) {
-			return fmt.Errorf("coordinator: the checkpoint could not be exported to %s; it is kept: mend that and start again", c.checkpointDir())
+			return fmt.Errorf("coordinator: the checkpoint could not be exported to %s; it is kept: fix the cause and start again", c.checkpointDir())
 		}
 		if err := c.pump(ctx, c.exporting.again); err != nil {
 			return err

@@ -12,8 +12,8 @@ import (
 // Forecast is the cost of the job's rounds from the first to the last, including those still to
 // come. Each is accounted as the ledger's are, as the costliest that the job can draw.
 type Forecast struct {
-	// Epsilon is what no round may pass, Delta the delta it is at; Bound says of which
-	// guarantee: "simulated" or "delivered".
+	// Epsilon is the budget, at Delta; Bound names the guarantee that it limits: "simulated" or
+	// "delivered".
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
 	Bound   string  `json:"bound"`

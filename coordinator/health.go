@@ -171,7 +171,7 @@ func (c *Coordinator) clock(now time.Time) error {
 		return fmt.Errorf("it was set by %v while serve ran: start serve again", step.Round(time.Second))
 	}
 	if last := c.monitor.LastEnded(); last.After(now.Add(clockMayStep)) {
-		return fmt.Errorf("it stands before the end of the last round, %s: set it", last.UTC().Format(time.DateTime))
+		return fmt.Errorf("it is before the end of the last round, %s: set it", last.UTC().Format(time.DateTime))
 	}
 	return nil
 }

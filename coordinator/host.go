@@ -7,7 +7,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 )
 
-// ErrStopped is the cause to cancel Run's context with when somebody stops the job for good:
+// ErrStopped is the cause to cancel Run's context with when an operator stops the job for good:
 // devices are then told that it is over.
 var ErrStopped = errors.New("coordinator: the job was stopped")
 
@@ -29,8 +29,8 @@ type Host interface {
 	// rounds of all jobs it has. It is excluded from all jobs if the fault is proven, or if there
 	// are most such rounds.
 	Strike(id [32]byte, round uint64, reason string, proven bool, most int) (strikes int, excluded bool, err error)
-	// What a device calls itself, and that it declined rounds, stand where operators look
-	// for it: with the fleet.
+	// A device's own name and its declined rounds are kept with the fleet, where operators look for
+	// them.
 	deviceNotes
 
 	// Excluded are the identities that no job of the fleet draws, and why: of those that were
@@ -44,7 +44,7 @@ type Host interface {
 	// Begin enters a round into the fleet's ledger before anybody hears of it; ErrBudget if the
 	// fleet cannot pay for it. Only the job that has the turn calls it.
 	Begin(round uint64, cost Price) error
-	// End gives the turn back. charged is what stands in the job's ledger, nil if the round cost
+	// End gives the turn back. charged is the event in the job's ledger, nil if the round cost
 	// nothing; again says that the job could start its next round at once.
 	End(round uint64, charged *Price, again bool) error
 }

@@ -183,7 +183,7 @@ func restarts(t *testing.T, turn int, judging bool) {
 						}
 					}()
 				}
-				if err := p.send(tb.ctx, m); err != nil && turn != 3 { // an upload is no frame
+				if err := p.send(tb.ctx, m); err != nil && turn != 3 { // an upload is not a frame
 					t.Error(err)
 				}
 				p.session, p.lost = nil, p.round

@@ -94,7 +94,7 @@ func bent[M any, P interface {
 }
 
 // TestHostileMessagesInABatch: in a batch with others' a wrong signature, or a commitment
-// that is no point, costs its sender the round, and nobody else.
+// that is not a point, costs its sender the round, and nobody else.
 func TestHostileMessagesInABatch(t *testing.T) {
 	const n = 12
 	job := loud(n, 1)

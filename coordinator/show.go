@@ -157,5 +157,5 @@ func (c *Coordinator) Metrics() []prometheus.Collector {
 	return c.monitor.Collectors(budget)
 }
 
-// Log is the logger for what happens beside the engine; the dashboard shows it, too.
+// Log is the logger for events outside of the engine; the dashboard shows them too.
 func (c *Coordinator) Log() *slog.Logger { return c.log }

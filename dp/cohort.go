@@ -11,8 +11,8 @@ import (
 	"math/big"
 )
 
-// ErrCertificate reports a sampling certificate that does not match the draw,
-// the population or the rate it is held against.
+// ErrCertificate reports a sampling certificate that does not match the draw, the population or the
+// rate that it should.
 var ErrCertificate = errors.New("bad sampling certificate")
 
 // MethodPoisson names the one way of choosing a cohort that amplification by
@@ -28,17 +28,17 @@ type Certificate struct {
 	Rate       float64  `json:"rate"`       // q of every coin, exact
 	Population int      `json:"population"` // members that had a coin
 	Roll       [32]byte `json:"roll"`       // HMAC of the population's identity keys, in order, under the nonce; see Run
-	Commitment [32]byte `json:"commitment"` // SHA-256(nonce, places of those who are in)
+	Commitment [32]byte `json:"commitment"` // SHA-256(nonce, places of the drawn)
 
 	Nonce [32]byte `json:"-"` // secret: opens Roll and Commitment for an auditor
 }
 
-// DrawCohort has each enrolled identity key in with probability exactly q, independently of all
-// others, and returns who is: it draws how many are passed over, see skips. A failing rnd is an error and nobody is in. Two equal or empty keys
-// are an error: one identity has one coin.
+// DrawCohort has each enrolled identity key in with probability exactly q, independently of all others, and
+// returns those drawn. It draws the gaps between them, see skips. If rnd fails none is drawn. Two equal or
+// empty keys are an error: one identity has one coin.
 //
-// A cohort is drawn once a round. It is never drawn again for a reconnect, and
-// nobody is replaced: that would change the coin.
+// A cohort is drawn once a round. It is never drawn again for a reconnect, and no member is
+// replaced: that would change the coin.
 func DrawCohort(enrolled [][]byte, q float64, rnd io.Reader) (in []bool, cert Certificate, err error) {
 	population, err := Keys(enrolled)
 	if err != nil {
@@ -104,7 +104,7 @@ func bitCommitment(nonce [32]byte, in []bool) [32]byte {
 // before the commitment was to places, are understood.
 func (c Certificate) Verify(enrolled [][]byte, in []bool) error {
 	if len(enrolled) != c.Population || len(in) != c.Population {
-		return fmt.Errorf("dp: certificate over %d members held against %d members and %d choices: %w", c.Population, len(enrolled), len(in), ErrCertificate)
+		return fmt.Errorf("dp: certificate over %d members compared with %d members and %d choices: %w", c.Population, len(enrolled), len(in), ErrCertificate)
 	}
 	p, err := Keys(enrolled)
 	if err != nil {
@@ -125,9 +125,8 @@ func (c Certificate) Verify(enrolled [][]byte, in []bool) error {
 	return nil
 }
 
-// AccountedRate returns the sampling rate that accountants may use: the coin's
-// own where the certificate stands for independent coins of a finite known
-// probability, else 1 (no amplification).
+// AccountedRate returns the sampling rate that accountants may use: the coin's own if the
+// certificate is of independent coins of a finite known probability, else 1 (no amplification).
 func (c Certificate) AccountedRate() float64 {
 	if c.Method != MethodPoisson || c.Population < 1 || !(c.Rate > 0 && c.Rate <= 1) {
 		return 1

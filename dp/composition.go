@@ -59,9 +59,9 @@ type Composition struct {
 	ZeroOut     bool    // absent is to be there and send zeros: whether a device is there shows
 	Observer    Observer
 	Coalition   float64 // share of the devices that collude, of a coalition's
-	// Leaving bounds what it adds to delta if a device leaves rounds for reasons in its own data:
-	// where its shard then lacks one the others' sum is not released. LeavesUnknown: it may add more,
-	// nobody computed how much.
+	// Leaving bounds what it adds to delta if a device leaves rounds for reasons in its own data: if
+	// its shard is then one short, the others' sum is not released. LeavesUnknown: the addition is
+	// not known.
 	Leaving       float64
 	LeavesUnknown bool
 	Simulated     bool   // the members are those of the simulated population

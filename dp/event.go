@@ -21,7 +21,7 @@ const (
 	KindCharged   Kind = 3 // unmasking had begun, nothing was released (crash, alarm): charged all the same
 
 	// KindUnnoised is a round of a job without privacy: its sum was released, or could have been,
-	// without noise. No epsilon holds for those who were in it.
+	// without noise. No epsilon holds for its members.
 	KindUnnoised Kind = 4
 )
 
@@ -64,8 +64,8 @@ func (m Mechanism) check() error {
 // and the input of the accountants.
 //
 // An event made by Release records the discrete noise that was really added (B2, Sigma2, Dim) and
-// is accounted as such. An event with B2 = 0 stands for the continuous Gaussian of Mechanism, as
-// planning and the command line use it.
+// is accounted as such. An event with B2 = 0 is the continuous Gaussian of Mechanism, which
+// planning and the command line use.
 type Event struct {
 	Mechanism // as delivered: the coin that was flipped; z before NoiseScale
 
@@ -105,7 +105,7 @@ type Event struct {
 	SimulatedHit float64 `json:"simulated_hit,omitempty"`
 
 	// Coalition is what colluding devices see of a member's coin. The zero value: nothing, since
-	// rosters show no identities or nobody is taken to collude.
+	// rosters show no identities or no collusion is assumed.
 	Coalition Coalition `json:"coalition,omitzero"`
 
 	// Own is the noise that devices added themselves. If it is set, NoiseMultiplier and Sigma2
@@ -372,7 +372,7 @@ func (e *Event) UnmarshalBinary(b []byte) error {
 	if (b[0]-eventVersion)&seenVersions != 0 {
 		out.Coalition, out.SimulatedHit = Coalition{f64(end), f64(end + 8)}, f64(end+16)
 		if out.Coalition == (Coalition{}) && out.SimulatedHit == 0 {
-			return fmt.Errorf("dp: event of version %d of which nothing shows: %w", b[0], ErrEvent)
+			return fmt.Errorf("dp: event of version %d that has no field of it: %w", b[0], ErrEvent)
 		}
 		end += seenSize
 	}

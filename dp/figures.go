@@ -35,12 +35,12 @@ type FigureCode struct {
 // Symbols are at most maxSymbol. It is an error if that leaves the figures nothing.
 func NewFigureCode(b2 int64, maxSymbol int32, growth float64) (FigureCode, error) {
 	if b2 <= 0 || maxSymbol < 1 || !(growth > 0 && growth <= 1) {
-		return FigureCode{}, fmt.Errorf("dp: figures beside a squared sensitivity of %d, largest symbol %d, that may add %v to the noise: want all positive, at most 1 of the noise",
+		return FigureCode{}, fmt.Errorf("dp: figures with a squared sensitivity of %d, largest symbol %d and an addition of %v to the noise: want all positive, the addition at most 1",
 			b2, maxSymbol, growth)
 	}
 	each := float64(b2) * growth * (2 + growth) / FigureCount // the squared norm of a figure
 	if each < 1 {
-		return FigureCode{}, fmt.Errorf("dp: figures that add %v to the noise have no room beside a squared sensitivity of %d: give them %.2g",
+		return FigureCode{}, fmt.Errorf("dp: figures that add %v to the noise have no room with a squared sensitivity of %d: allow %.2g",
 			growth, b2, math.Sqrt(1+FigureCount/float64(b2))-1)
 	}
 	q := float64(maxSymbol)

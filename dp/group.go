@@ -14,14 +14,13 @@ var ErrNorm = errors.New("norm above the bound")
 // each provider by another. All providers of a client share the client's coin. Two
 // adjacent worlds differ in one provider.
 //
-// The product of the two rates may be used only where nothing shows which clients
-// took part. Anyone who sees that, knows the outcome of the first coin; only the second,
-// flipped inside the client, still hides a provider. And the release itself shows
-// it where a client holds several providers: an adversary who knows all others (which
-// differential privacy grants) sees the sum move by the client's other
-// contributions, which the noise for one provider does not hide. The published
-// competition baseline with noise multiplier 0.7715 reaches epsilon 14.46 instead of 8
-// that way. See docs/privacy/proofs.md, section 8.
+// The product of the two rates may be used only where nothing shows which clients took part. Anyone
+// who sees that knows the first coin; only the second, flipped inside the client, still hides a
+// provider. And the release itself shows it where a client holds several providers: an adversary
+// who knows all others (which differential privacy grants) sees the sum move by the client's other
+// contributions, which the noise for one provider does not hide. The published competition baseline
+// with noise multiplier 0.7715 reaches epsilon 14.46 instead of 8 that way. See
+// docs/privacy/proofs.md, section 8.
 type GroupSampling struct {
 	ClientRate   float64 // in (0, 1]
 	ProviderRate float64 // in (0, 1]

@@ -81,8 +81,7 @@ type Guarantee struct {
 	RDPEpsilon float64 `json:"rdp_epsilon"` // the Rényi accountant's upper bound
 	RDPOrder   float64 `json:"rdp_order"`   // and the order it was attained at
 
-	// Simulated marks an epsilon of a simulated population: nobody who took part
-	// has it.
+	// Simulated marks an epsilon of a simulated population, which no real participant has.
 	Simulated bool `json:"simulated,omitempty"`
 }
 
@@ -98,7 +97,7 @@ type Guarantees struct {
 	Public *Guarantee `json:"public,omitempty"`
 	// Coalition is Delivered against the declared share of colluding devices; nil if it is the same.
 	Coalition *Guarantee `json:"coalition,omitempty"`
-	// Visible is Delivered against those who see who takes part, as whoever watches the network
+	// Visible is Delivered against those who see who takes part, as an observer of the network
 	// does; nil if it is the same.
 	Visible *Guarantee `json:"visible,omitempty"`
 	// Untrusted is what holds without trust in the coordinator, of a device that was in

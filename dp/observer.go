@@ -10,7 +10,7 @@ import (
 // anything else; they differ in what they see of who takes part.
 type Observer string
 
-// The observers, from the one who sees the least.
+// The observers, ordered by how much they see.
 const (
 	// Public sees the releases, and all else that the coordinator publishes.
 	Public Observer = "public"

@@ -103,7 +103,7 @@ func (o OwnNoise) check(e Event) error {
 		return bad("own noise %v of %d devices, %d apart, want all positive", o.Multiplier, o.Honest, o.Apart)
 	}
 	if o.Seen && (e.SamplingRate == 1 || e.ProviderRate != 0) {
-		return bad("own noise shows a coin that is none of a device's")
+		return bad("own noise would show a coin that is not a device's")
 	}
 	if e.B2 == 0 {
 		const rounding = 1 + 1e-9

@@ -110,7 +110,7 @@ func TestOwnEventIsHeld(t *testing.T) {
 		"less noise":           func(e *Event) { e.Own.Multiplier = 0.047 },
 		"noise NaN":            func(e *Event) { e.Own.Multiplier = math.NaN() },
 		"narrow":               func(e *Event) { e.Own = OwnNoise{0.001, math.MaxUint32, 1, false} },
-		"a coin that is none":  func(e *Event) { e.SamplingRate = 1 },
+		"a coin that is not":   func(e *Event) { e.SamplingRate = 1 },
 		"a provider's coin":    func(e *Event) { e.ProviderRate = 0.5 },
 		"fewer, in a planning": func(e *Event) { e.B2, e.Sigma2, e.Dim, e.Own.Honest = 0, Variance{}, 0, 620 },
 	} {

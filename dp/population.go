@@ -18,16 +18,15 @@ type Population struct {
 // Len counts them.
 func (p Population) Len() int { return p.n }
 
-// Run is identity keys that stand beside each other and have the same beginning. A roll is a
-// hash of its runs' hashes, so that who keeps millions of keys in order makes those runs again
-// that have changed since the last draw, and no others.
+// Run is a range of ordered identity keys with the same first bytes. A roll is a hash of its runs'
+// hashes, so that after a change only the runs that changed are hashed again.
 type Run struct {
 	n     int
 	first [RunBytes]byte
 	hash  [32]byte
 }
 
-// RunBytes of a key are its beginning: ten million in order stand in runs of 153.
+// RunBytes is the length of the common beginning: ten million keys make runs of 153.
 const RunBytes = 2
 
 // beginning of a key; a shorter one is as if zeros followed.
@@ -49,7 +48,7 @@ func NewRun(keys [][]byte) (Run, error) {
 		}
 	}
 	if len(keys) == 0 {
-		return Run{}, fmt.Errorf("dp: a run of nobody: %w", ErrCertificate)
+		return Run{}, fmt.Errorf("dp: a run without keys: %w", ErrCertificate)
 	}
 	return runOf(keys), nil
 }

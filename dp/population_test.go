@@ -99,7 +99,7 @@ func TestPopulationRefuses(t *testing.T) {
 		"nobody": run(), "an empty key": run([]byte{}), "an empty key behind": run([]byte{0}, []byte{}),
 		"twice": run([]byte{1, 2, 3}, []byte{1, 2, 3}), "descending": run([]byte{1, 2, 4}, []byte{1, 2, 3}),
 		"another beginning": run([]byte{1, 2}, []byte{1, 3}), "a run twice": population(one, one),
-		"runs that descend": population(two, one), "a run of nobody": population(Run{}),
+		"runs that descend": population(two, one), "a run without keys": population(Run{}),
 		"a key twice": keys([]byte{1}, []byte{2}, []byte{1}), "a key of nothing": keys([]byte{1}, []byte{}),
 	} {
 		if !errors.Is(err, ErrCertificate) {

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// TrimmedSum adds up the sums of disjoint parts of a cohort in sum, leaving out, in
-// every coordinate by itself, the trim largest and the trim smallest of them: the
-// coordinate-wise trimmed mean (Yin et al. 2018), not divided; the median where an
-// odd number of parts leaves one. A part that is nil stands for zeros. Whoever
-// controls trim parts and no more moves no coordinate beyond what the others hold.
+// TrimmedSum adds up the sums of disjoint parts of a cohort in sum, leaving out, in every
+// coordinate by itself, the trim largest and the trim smallest of them: the coordinate-wise trimmed
+// mean (Yin et al. 2018), not divided; the median where an odd number of parts leaves one. A nil
+// part is zeros. An attacker that controls at most trim parts moves no coordinate beyond the range
+// of the others.
 //
 // It needs no more noise than the sum of all parts. Let one vector x be added to one
 // part. In a coordinate exactly one of the values rises (or falls), by |x_j|. Sorted

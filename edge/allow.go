@@ -126,7 +126,7 @@ func (p *Policy) Allow(key, have string) error {
 		return fmt.Errorf("%w: policy: %.80q is not a limit that can be widened", ErrConfig, key)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: policy: %s: %.80q is no value of it", ErrConfig, key, have)
+		return fmt.Errorf("%w: policy: %s: %.80q is not a value of it", ErrConfig, key, have)
 	}
 	return p.Validate()
 }

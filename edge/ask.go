@@ -66,7 +66,7 @@ func (f *fetcher) announced(ctx context.Context, within time.Duration) (*wire.Jo
 	}
 	defer resp.body.Close()
 	if resp.status != statusOK {
-		return nil, [32]byte{}, fmt.Errorf("%w: it answers %d to a question for its job: it runs a version that hands it to nobody before they enrol", ErrUnreachable, resp.status)
+		return nil, [32]byte{}, fmt.Errorf("%w: it answers %d to a request for its job: its version does not announce the job before enrolment", ErrUnreachable, resp.status)
 	}
 	b, err := io.ReadAll(io.LimitReader(resp.body, mostAbout))
 	if err != nil {

@@ -44,7 +44,7 @@ func TestAsk(t *testing.T) {
 	}
 	h.blobs[announcedPath] = []byte("no job")
 	if _, err := Ask(watchdog.Context(t), cfg); !errors.As(err, new(*ProtocolError)) {
-		t.Errorf("what is no job: %v", err)
+		t.Errorf("what is not a job: %v", err)
 	}
 	delete(h.blobs, announcedPath)
 	if _, err := Ask(watchdog.Context(t), cfg); !errors.Is(err, ErrUnreachable) {

@@ -226,7 +226,7 @@ func (p *Policy) mostShown(j *wire.Job, had Shown) string {
 		return "; nothing but its coordinator's honesty bounds what can leave this device about an example"
 	}
 	bits := announced(j).Example
-	text := fmt.Sprintf("; in all rounds of this job at most %.3g bits about any one example can leave this device, whoever lies, given which of them are alike; that is about %.0f characters",
+	text := fmt.Sprintf("; in all rounds of this job at most %.3g bits about any one example can leave this device, even if everybody else lies, given which of them are alike; that is about %.0f characters",
 		bits, math.Ceil(bits))
 	if had.Example > 0 {
 		text += fmt.Sprintf("; other jobs could have been told %.3g bits about one", had.Example)

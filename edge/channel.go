@@ -7,9 +7,9 @@ import (
 	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
-// ErrRelay reports that somebody is between this device and the coordinator: the other end of
-// the TLS connection is not the coordinator's.
-var ErrRelay = errors.New("edge: somebody stands between this device and the coordinator")
+// ErrRelay reports a third party between this device and the coordinator: the TLS connection does
+// not end at the coordinator.
+var ErrRelay = errors.New("edge: a third party is between this device and the coordinator")
 
 // secured is a Conn that knows its TLS.
 type secured interface {

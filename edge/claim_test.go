@@ -30,7 +30,7 @@ func TestClaimIsWhole(t *testing.T) {
 // A job without noise says so to the device's owner.
 func TestClaimWithoutNoise(t *testing.T) {
 	j := &job{Job: wire.Job{Name: "x", Privacy: wire.Privacy{SamplingRate: 1}}}
-	if got := j.claim(); !strings.Contains(got, "not private: nothing is added") {
+	if got := j.claim(); !strings.Contains(got, "not private: no noise is added") {
 		t.Error(got)
 	}
 	j.Privacy.NoiseMultiplier = 1

@@ -31,8 +31,7 @@ type Config struct {
 	Progress func(Event)    // called for every event, in order, one at a time; must not block long
 	Trained  func(*Trained) // called once with the model, where the job ends with one on offer; nil: it is not fetched
 	Log      Logger         // default: discard
-	// Roster receives, for each round, a proof of who was in this device's shard; nil: it is not
-	// kept.
+	// Roster receives, for each round, a proof of this device's shard members; nil: it is not kept.
 	Roster func(round uint64, task [32]byte, proof *RosterProof)
 	Agent  string // what the operator's log calls this program; default "starling"
 
@@ -47,7 +46,7 @@ type Config struct {
 	AcceptNotPrivate bool       // join a job that says of itself that it is not private
 	CacheDir         string     // where base and programs are kept between runs; empty: memory only
 
-	Known known.List  // published bases beside known.Default's
+	Known known.List  // published bases in addition to known.Default's
 	Base  *model.Base // the owner's own copy of the base; nil: the coordinator's, checked by its hash
 	// Fetch gets the base from where it is published (a hub or its mirror) instead of from the
 	// coordinator. It is called only for a base that the policy allows, and its result is checked

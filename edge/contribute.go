@@ -11,8 +11,8 @@ import (
 	"github.com/starling-fl/starling/wasm"
 )
 
-// Contribution is what a round asks of a device, whoever asks: a coordinator
-// through a plan, or a simulation in the same process.
+// Contribution is what a round asks of a device. A coordinator asks through a plan, a simulation in
+// the same process.
 type Contribution struct {
 	Round       uint64
 	Lattice     *quant.Lattice // of one unit's vector: dimension, clip norm, rotation
@@ -31,22 +31,21 @@ type Contribution struct {
 	Own   dp.Variance
 	Noise dp.Noise
 
-	// Dual is of what the device keeps of the job between rounds; nil: nothing. Whoever hands
-	// the vector over calls Keep.
+	// Dual is the device's state of the job between rounds; nil: none. The caller calls Keep when
+	// the vector was handed over.
 	Dual *DualRound
 
-	// Seed replaces the device's secret randomness; empty: crypto/rand. Only for
-	// runs that protect nobody.
+	// Seed replaces the device's secret randomness; empty: crypto/rand. Only for runs without
+	// protection.
 	Seed []byte
 	// Progress is told the steps done of all units' steps; may be nil.
 	Progress func(done, total int64)
 	Log      Logger // may be nil
-	// Failed is told of each unit whose training came to nothing, which counts as
-	// absent; may be nil. It is for the device's owner, and for simulations on public
-	// data: a device tells nobody.
+	// Failed is called for each unit whose training failed, which counts as absent; may be nil. It
+	// is for the device's owner and for simulations on public data: a device sends it to nobody.
 	Failed func(error)
-	// Norm is told the L2 norm of each unit's update before it is clipped; may be
-	// nil. For simulations on public data: a device tells nobody.
+	// Norm is called with the L2 norm of each unit's update before it is clipped; may be nil. For
+	// simulations on public data: a device sends it to nobody.
 	Norm func(float64)
 }
 

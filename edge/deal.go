@@ -56,7 +56,7 @@ func (j *job) checkGroups(p *wire.Plan) error {
 		return errors.New("plan names no groups, and the job's devices are dealt into some by their own keys")
 	}
 	if !j.Dealt && p.Groups != 0 {
-		return fmt.Errorf("plan names %d groups, and nobody of the job is dealt into any", p.Groups)
+		return fmt.Errorf("plan names %d groups, but the job deals no groups", p.Groups)
 	}
 	return nil
 }

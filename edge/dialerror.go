@@ -29,7 +29,7 @@ func dialError(t wire.Token, resp *http.Response, err error) error {
 	case code >= 500, code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code == http.StatusTooEarly:
 		return fmt.Errorf("edge: %s", answer) // a coordinator that starts, or a proxy whose coordinator does
 	}
-	return fmt.Errorf("%w: %s: it is no Starling coordinator", ErrUnreachable, answer)
+	return fmt.Errorf("%w: %s: it is not a Starling coordinator", ErrUnreachable, answer)
 }
 
 // permanent says what of a failed connection will not pass by itself; "" where

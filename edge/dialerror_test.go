@@ -52,7 +52,7 @@ func TestUnreachableEnds(t *testing.T) {
 	for _, c := range []struct {
 		code int
 		want string // "": it goes on
-	}{{404, "answers 404 Not Found: it is no Starling coordinator"}, {200, "answers 200 OK"}, {403, "answers 403"}, {502, ""}, {503, ""}, {429, ""}} {
+	}{{404, "answers 404 Not Found: it is not a Starling coordinator"}, {200, "answers 200 OK"}, {403, "answers 403"}, {502, ""}, {503, ""}, {429, ""}} {
 		s := httptest.NewServer(status(c.code))
 		backoffs, err := reach(t, wire.Token{URL: s.URL}, nil)
 		s.Close()

@@ -247,7 +247,7 @@ func TestHostileFieldsOfTheJob(t *testing.T) {
 		if c.judge(name, got) && !base {
 			a, err := attack.DecodeArray(job, 0)
 			if err != nil {
-				t.Errorf("%s: ready for what is no job: %v", name, err)
+				t.Errorf("%s: ready for what is not a job: %v", name, err)
 			} else {
 				lawfulJob(t, name, attack.Frame{Body: a})
 				plan, err := h.plan(1).AppendBinary(nil)
@@ -559,7 +559,7 @@ func (r *part) lawful(turn uint8, name string, body []byte, f wire.Message) {
 	}
 	a, err := attack.DecodeArray(body, 4)
 	if err != nil {
-		t.Errorf("turn %d%s: answered, and it is no item: %v", turn, name, err)
+		t.Errorf("turn %d%s: answered, and it is not an item: %v", turn, name, err)
 		return
 	}
 	of := attack.Frame{Body: a}

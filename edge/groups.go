@@ -14,9 +14,9 @@ import (
 
 // NewGroupedData is NewData for a job with privacy.groups: each unit's examples are divided into so
 // many groups, each of which Contribute trains, clips and quantizes by itself. 0 and 1 are no groups.
-// Examples are dealt by random draws that know nothing of their content, except that near-duplicates
-// are in one group and, where the device is the unit, so are all examples that name one provider.
-// seed replaces the device's secret randomness; empty: crypto/rand.
+// Examples are dealt at random, whatever their content, except that near-duplicates are in one group
+// and, where the device is the unit, so are all examples that name one provider. seed replaces the
+// device's secret randomness; empty: crypto/rand.
 func NewGroupedData(set *dataset.Set, t task.Task, providers int, rate float64, groups int, seed []byte) (*Data, error) {
 	return newData(set, t, division{providers, rate, groups, seed}, nil)
 }
@@ -183,7 +183,7 @@ func (l *likeness) find(e *dataset.Example, i int) (first int, found bool) {
 	return 0, false
 }
 
-// contentOf is what an example says, in lower case, with one space for all that is no letter or digit.
+// contentOf is what an example says, in lower case, with one space for all that is not a letter or digit.
 // A question about a document is left out: all questions about it are of one content.
 func contentOf(e *dataset.Example) []rune {
 	parts := []string{e.Text, strings.Join(e.Words, " "), e.Prompt, e.Completion, e.Messages}

@@ -61,7 +61,7 @@ func (c *client) parseJob(b []byte) (*job, error) {
 		return nil, err
 	}
 	if j.HeldOut > 0 && !scoresOffered {
-		return nil, fmt.Errorf("%w: it scores what devices hold out, which this build of a page does not: load edge-full.wasm", ErrJob)
+		return nil, fmt.Errorf("%w: it scores held-out examples, which this build of the page cannot: load edge-full.wasm", ErrJob)
 	}
 	if c.own != nil && c.own[announced.Base.SHA256] == nil {
 		return nil, fmt.Errorf("%w: the job's is %x, which the one given here is in no form", ErrBase, announced.Base.SHA256)
@@ -91,7 +91,7 @@ func (j *job) claim() string {
 	p := j.Privacy
 	if !p.Private {
 		if p.NoiseMultiplier == 0 {
-			return j.Name + " (not private: nothing is added to what devices' updates come to)"
+			return j.Name + " (not private: no noise is added to the sum of updates)"
 		}
 		return j.Name + " (not private: a reproducible demonstration)"
 	}

@@ -33,8 +33,8 @@ type Trial struct {
 	MostMemory int     // MiB
 }
 
-// Bits bounds, in bits, what all rounds announced could tell of the device's data, with those that a
-// coordinator may call lost, whoever lies; infinite without noise of the device's own.
+// Bits bounds, in bits, what all rounds announced could tell of the device's data, lost rounds
+// included, if all others lie; infinite without own noise.
 func (t Trial) Bits() float64 { return callable(t.Rounds) * roundBits(t.Own, t.Units) }
 
 // A Leak is the result of trying what one update reveals.

@@ -34,9 +34,8 @@ type unit struct {
 // NewData encodes a set for a job's task and divides it. providers is the most that a device may hold where the job protects those,
 // each with a coin of the rate; 0: the device with all its data is the unit.
 //
-// More providers than the job takes are refused: leaving some out silently would
-// make who is left depend on who else is there, and no epsilon would hold for
-// them.
+// More providers than the job takes are refused: leaving some out silently would make the choice
+// depend on the others, and no epsilon would hold.
 func NewData(set *dataset.Set, t task.Task, providers int, rate float64) (*Data, error) {
 	return newData(set, t, division{providers: providers, rate: rate}, nil)
 }

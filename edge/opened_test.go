@@ -25,7 +25,7 @@ func TestBaseIsOpenedOnce(t *testing.T) {
 		t.Errorf("two bases of one blob: %v", err)
 	}
 	if _, err := openBlob(ref([]byte("no base")), strings.NewReader("no base")); err == nil {
-		t.Error("what is no base was opened")
+		t.Error("what is not a base was opened")
 	}
 	runtime.KeepAlive(one)
 }

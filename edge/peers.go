@@ -11,12 +11,12 @@ import (
 
 // Peers is what the log of enrolled keys proves about a shard.
 type Peers struct {
-	Devices  int   `json:"devices"`  // in the shard, this one included; all stand in the log
+	Devices  int   `json:"devices"`  // in the shard, this one included; all are in the log
 	Together int   `json:"together"` // the most of them that were enrolled within one minute
 	Newest   int64 `json:"newest"`   // when the last of the others was enrolled, seconds since 1970
 	// Later counts the devices that are missing from a head of the log that this device was shown
-	// more than an hour after they are said to have been enrolled. (A head is that of a round's
-	// draw: anyone who enrols meanwhile is in the next one.)
+	// more than an hour after they are said to have been enrolled. (A head is made at a round's
+	// draw: a later enrolment is in the next one.)
 	Later int   `json:"later,omitempty"`
 	Keys  int64 `json:"keys"` // in the log
 	// Groups is the number of groups into which the round's devices were dealt by their own keys,

@@ -23,7 +23,7 @@ func TestPredictTasks(t *testing.T) {
 	for i := range picture.Pixels {
 		picture.Pixels[i] = float32(i%7) / 7
 	}
-	read := errors.New("it is no picture")
+	read := errors.New("it is not a picture")
 	vit, err := model.RandomBase(model.NewViT(32, 1, 8, 4, 3), 3, nil)
 	ok(t, err)
 	hears := model.NewHubert(4, 16, 1)

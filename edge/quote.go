@@ -65,7 +65,7 @@ const mostOffered = 4096
 // vector code on one core. What is more is not tried, since a step cannot be cut short.
 const longestTrial = unitsAMinute / 6
 
-// ErrLongTrial is a program of which a single step takes too long to be tried.
+// ErrLongTrial reports a program whose single step takes too long to be tried.
 var ErrLongTrial = errors.New("edge: one step of the job takes too long to be tried")
 
 // AskQuote fetches the job's program and runs its steps for the given time, at least one. Nobody

@@ -16,9 +16,9 @@ import (
 	"github.com/starling-fl/starling/secagg/log"
 )
 
-// A RosterProof shows anybody, afterwards, who was in a device's shard of one round. It holds the
-// job, the plan and the roster exactly as they were sent to the device; their signatures and the
-// log's head in the plan prove the rest. It holds no secret.
+// A RosterProof proves to anybody which identities were in a device's shard of one round. It holds
+// the job, the plan and the roster exactly as they were sent to the device; their signatures and
+// the log's head in the plan prove the rest. It holds no secret.
 type RosterProof struct {
 	Version int    `json:"version"`
 	Job     []byte `json:"job"`

@@ -86,7 +86,7 @@ func lot(row task.Batch) float64 {
 
 // score runs the task's steps on some of a unit's held-out examples, none of which moves
 // anything: at a learning rate of 0. It returns nothing if there are none, or where what
-// came of them is no number: such a unit says nothing. Only the end of ctx is an error; what
+// came of them is not a number: such a unit says nothing. Only the end of ctx is an error; what
 // else is wrong with the program, training says.
 func (c Contribution) score(ctx context.Context, trainer Trainer, t Task, data *local) (*contract.Metrics, error) {
 	if c.Figures.Size() == 0 || len(data.held) == 0 {

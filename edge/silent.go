@@ -358,7 +358,7 @@ func (c *client) readSilently(ctx context.Context, j *job) error {
 			defer close(j.read.done)
 			if j.read.data, j.read.err = c.readData(j, func() error { return j.read.pause(c.life) }); j.read.err != nil && c.life.Err() == nil {
 				c.cfg.Log.Warn("the data cannot be used", "err", j.read.err)
-				c.events.send(Event{State: Preparing, Text: fmt.Sprintf("%s: this device takes part with zeros, so that nobody can tell; stop it, and fix that", Explain(j.read.err)), Limits: PolicyErrors(j.read.err)})
+				c.events.send(Event{State: Preparing, Text: fmt.Sprintf("%s: this device takes part with zeros, so that nobody can tell; stop it and fix the cause", Explain(j.read.err)), Limits: PolicyErrors(j.read.err)})
 			}
 		})
 	})

@@ -120,7 +120,7 @@ func owners() map[string]owner {
 		"very long":       {texts: slices.Repeat([]string{strings.Repeat("the dog ", 999)}, 2000), reading: 20 * time.Second},
 		"empty":           {},
 		"one example":     {texts: plain[:1]},
-		"not readable":    {broken: errors.New("line 7 is no example")},
+		"not readable":    {broken: errors.New("line 7 is not an example")},
 		"images":          {texts: plain, image: true},
 		"traps":           {texts: slices.Repeat([]string{"a"}, 8)},
 		"keyword, always": {texts: slices.Repeat([]string{"fox"}, 8)},

@@ -14,7 +14,7 @@ import (
 var errBounds = errors.New("what the round begins with is beyond the bounds that the job announced")
 
 // whyStart is the reason of a limit on what a round begins with.
-const whyStart = "What a round begins with decides what of your data its update holds: one made for that, with values far beyond any training's, has the update hold one text alone"
+const whyStart = "What a round begins with decides what of your data its update holds: a start made for it, with values far beyond any training's, can make the update hold one text alone"
 
 // checkBounds checks the announced bounds of what rounds begin with against the policy.
 func (p *Policy) checkBounds(j *wire.Job) []error {
@@ -29,7 +29,7 @@ func (p *Policy) checkBounds(j *wire.Job) []error {
 	if most <= p.Start {
 		return nil
 	}
-	return []error{&PolicyError{Key: "start", What: "the job's rounds may begin with more than any training comes to: " + widest, Why: whyStart,
+	return []error{&PolicyError{Key: "start", What: "the job's rounds may begin with larger values than any training reaches: " + widest, Why: whyStart,
 		Have: strconv.FormatFloat(most, 'g', -1, 64), Want: fmt.Sprintf("at most %.6g times the published bounds", p.Start)}}
 }
 

@@ -13,8 +13,7 @@ import (
 // host names the code shape of programs that this build runs best.
 const host = "v8"
 
-// HTTPClient stands for what is not used in a browser: blobs are fetched by the
-// browser itself.
+// HTTPClient is a placeholder that a browser does not use: blobs are fetched by the browser itself.
 type HTTPClient struct{}
 
 // blobClient asks for blobs with the browser's fetch. net/http would do the

@@ -60,7 +60,7 @@ func (c *client) vet(ctx context.Context, j *job, rank int, forHost string, sum 
 		return fmt.Errorf("%w: it cannot be made again: %w", ErrUnpromised, err)
 	}
 	if sha256.Sum256(own) != sum {
-		return fmt.Errorf("%w: at rank %d the job compiles to %x here, the coordinator sends %x. It runs another version of starling, or lies: "+
+		return fmt.Errorf("%w: at rank %d the job compiles to %x here, the coordinator sends %x. It runs another version of starling, or it lies: "+
 			"use its version, or name the program in your policy (programs), or trust it with --trust-programs", ErrUnpromised, rank, sha256.Sum256(own), sum)
 	}
 	if c.vetted.known == nil {

@@ -224,7 +224,7 @@ func TestPrivacyNone(t *testing.T) {
 	}
 }
 
-// What scores a job is looked for beside its file, and is no part of what devices are told and the store holds a job to.
+// What scores a job is looked for beside its file, and is not part of what devices are told and the store holds a job to.
 func TestValidationFile(t *testing.T) {
 	dir := t.TempDir()
 	for given, want := range map[string]string{"reviews.jsonl": filepath.Join(dir, "reviews.jsonl"), "/srv/reviews.jsonl": "/srv/reviews.jsonl"} {

@@ -92,13 +92,13 @@ func (j Job) validateObserver() error {
 	case o == dp.Public:
 		return nil
 	case j.Simulated():
-		why = "a simulated population has no rosters, and nobody who sees them: its guarantee is the public's"
+		why = "a simulated population has no rosters: its guarantee is against the public"
 	case o == dp.Participants:
 		return nil
 	case j.Shard.Corrupt == 0:
 		why = "shard.corrupt is 0, so that no device is taken to collude: declare a share, or set public or participants"
 	case j.Shard.Anonymous:
-		why = "shard.anonymous is set, so that rosters show no coalition who is in them: leave the key out"
+		why = "shard.anonymous is set, so that rosters show a coalition nothing: leave the key out"
 	case !j.colludes():
 		why = fmt.Sprintf("cohort.sampling_rate is %v: no coin is hidden, leave the key out", j.Cohort.SamplingRate)
 	}

@@ -67,7 +67,7 @@ func (j Job) leastRelease() int {
 // share 1 - shard.corrupt is counted on, and a round is drawn only where so many honest devices
 // will stay besides (see fewHonest).
 //
-// Where shards' sums are trimmed each stands for itself, since what is released is no sum of
+// Where shards' sums are trimmed each stands for itself, since what is released is not a sum of
 // all. A shard's threshold then includes the hostile that chance deals into it: no more than
 // mostHostile.
 func (j Job) honest() int {
@@ -221,7 +221,7 @@ func (j Job) validateOwn() error {
 		if p.OwnNoise > 0 {
 			instead = fmt.Sprintf("what %d devices add is privacy.noise_multiplier: %.4g", p.SimulatedCohort, p.OwnNoise*math.Sqrt(float64(p.SimulatedCohort)))
 		}
-		return refuse("privacy.noise is %s, and a cohort here stands for one of %d (privacy.simulated_cohort): few devices' own noise does not stand for many's. Simulate it as privacy.noise: central; %s",
+		return refuse("privacy.noise is %s, and a cohort here stands for one of %d (privacy.simulated_cohort): few devices' own noise is not that of many. Simulate it as privacy.noise: central; %s",
 			p.Noise, p.SimulatedCohort, instead)
 	}
 	return nil

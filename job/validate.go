@@ -74,7 +74,7 @@ func (j Job) Validate() error {
 	seen := map[string]bool{}
 	for i, l := range j.Labels {
 		if l == "" || seen[l] {
-			return refuse("labels[%d] = %q is empty or stands twice", i, l)
+			return refuse("labels[%d] = %q is empty or there twice", i, l)
 		}
 		seen[l] = true
 	}
@@ -211,7 +211,7 @@ func (j Job) validateGroups() error {
 	case sh.Groups < 0 || sh.Groups > contract.MaxGroups:
 		return refuse("shard.groups is %d, must be in 0..%d", sh.Groups, contract.MaxGroups)
 	case j.Sampled():
-		return refuse("shard.groups is %d and cohort.sampling_rate %v: where coins choose the cohort groups follow from who is there; "+
+		return refuse("shard.groups is %d and cohort.sampling_rate %v: in sampled cohorts the present devices decide the groups; "+
 			"leave it out", sh.Groups, co.SamplingRate)
 	case sh.Anonymous:
 		return refuse("shard.groups is %d and shard.anonymous true: devices draw their groups with the keys that a log of them holds; "+

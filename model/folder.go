@@ -254,7 +254,7 @@ func ShardNames(index []byte) ([]string, error) {
 	names := map[string]bool{}
 	for tensor, name := range doc.Map {
 		if path.Base(name) != name || name == "." || !strings.HasSuffix(name, ".safetensors") {
-			return nil, fmt.Errorf("%w: %s: tensor %.80q lies in %.80q, want a safetensors file in the same folder",
+			return nil, fmt.Errorf("%w: %s: tensor %.80q is in %.80q, want a safetensors file in the same folder",
 				ErrConfig, IndexFile, tensor, name)
 		}
 		names[name] = true

@@ -6,7 +6,7 @@ import (
 )
 
 // A base without a pooler serves the tasks of words; a classifier over it, or one whose
-// head is no classifier of one label, is refused by name.
+// head is not a classifier of one label, is refused by name.
 func TestHeadsThatAreNotRead(t *testing.T) {
 	fsys, _ := huggingFolder(t, huggingConfig("bert"), map[string]any{"architectures": []string{"BertModel"}})
 	st, err := ParseSafeTensors(fsys[WeightsFile].Data)

@@ -71,16 +71,15 @@ func (m Method) AnswerTokens() int {
 	return cmp.Or(m.Answer, m.Task.of().answer)
 }
 
-// BoxEmbeddings, among the tensors trained whole (Also), lets a model of spans read
-// where words stand: a linear map [hidden, 4] of each word's box in parts of the page,
-// added to its tokens' embeddings, which is zero at the start. LayoutLM's tables (Xu et
-// al. 2020) can hold it.
+// BoxEmbeddings, among the tensors trained whole (Also), lets a model of spans read the places of
+// words: a linear map [hidden, 4] of each word's box in parts of the page, added to its tokens'
+// embeddings, which is zero at the start. LayoutLM's tables (Xu et al. 2020) can hold it.
 const (
 	BoxEmbeddings = "box_embeddings"
 	boxWeight     = BoxEmbeddings + ".weight"
 )
 
-// Boxes reports whether the model reads where words stand beside what BERT reads.
+// Boxes reports whether the model reads the places of words in addition to BERT's inputs.
 func (m Method) Boxes() bool {
 	return m.Task.of().boxes && slices.Contains(strings.Split(m.Also, ","), BoxEmbeddings)
 }

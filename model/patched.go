@@ -17,9 +17,9 @@ type Patched struct {
 	ViT // what pixels become, and what patches are
 
 	// What the papers leave open, each as UDOP's program does it unless it says otherwise.
-	Overlap  bool `json:"overlap,omitempty"`  // a token stands in all patches that its box overlaps and gets their mean: not in the one with its centre
+	Overlap  bool `json:"overlap,omitempty"`  // a token gets the mean of all patches that its box overlaps, not only the one with its centre
 	Unplaced bool `json:"unplaced,omitempty"` // patches have no boxes: else their own, through the map of the tokens' boxes
-	First    bool `json:"first,omitempty"`    // patches stand before the tokens: else behind
+	First    bool `json:"first,omitempty"`    // patches precede the tokens; else they follow
 }
 
 // On reports whether patches are read.
@@ -33,7 +33,7 @@ func (p Patched) check(boxes int) error {
 	case p.NoBias || p.BEiT != (BEiT{}):
 		err = fmt.Errorf("%w: patches are read without attention, and it says how", ErrConfig)
 	case boxes < 2:
-		err = fmt.Errorf("%w: max_2d_position_embeddings is %d, want 2 to %d: boxes say which patch a token stands in", ErrConfig, boxes, PageSide+1)
+		err = fmt.Errorf("%w: max_2d_position_embeddings is %d, want 2 to %d: boxes say which patch a token is in", ErrConfig, boxes, PageSide+1)
 	}
 	if err != nil {
 		return fmt.Errorf("patch_config: %w", err)

@@ -123,8 +123,8 @@ func (a *Adapter) at(b int, in func(Entry) bool) (*SafeTensors, error) {
 }
 
 // PEFTFiles returns the adapter of a base at rank b, 1..r_max, as a folder that PEFT loads:
-// adapter_config.json and adapter_model.safetensors. What is trained whole beside the
-// head goes with it by the module.
+// adapter_config.json and adapter_model.safetensors. Tensors that are trained whole, besides the
+// head, are in it by module.
 func PEFTFiles(a *Adapter, base *Base, b int) (map[string][]byte, error) {
 	l := a.layout
 	if err := l.CheckRank(b); err != nil {

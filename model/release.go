@@ -39,7 +39,7 @@ type Release struct {
 	Base   *Base
 	Labels []string             // classes; nil where there is no head
 	Task   TaskKind             // what the head answers
-	Values map[string][]float32 // of Layout.Merge: they take the base's place, and a head beside it; nil: the base alone
+	Values map[string][]float32 // of Layout.Merge: they replace the base's, and add a head; nil: the base alone
 }
 
 // standard reports whether transformers has a class that computes the model.

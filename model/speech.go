@@ -9,10 +9,10 @@ import (
 	"slices"
 )
 
-// Speech is what an encoder of recordings has beside an encoder's Config: wav2vec 2.0
-// (Baevski et al. 2020) and HuBERT (Hsu et al. 2021), as Hugging Face computes them.
-// Samples go through strided convolutions, whose frames a transformer with convolutional
-// positions reads. DistilHuBERT (Chang et al. 2022) is a hubert of two layers.
+// Speech is what an encoder of recordings has in addition to an encoder's Config: wav2vec 2.0
+// (Baevski et al. 2020) and HuBERT (Hsu et al. 2021), as Hugging Face computes them. Samples go
+// through strided convolutions, whose frames a transformer with convolutional positions reads.
+// DistilHuBERT (Chang et al. 2022) is a hubert of two layers.
 type Speech struct {
 	Width  Convolutions `json:"conv_dim"`
 	Kernel Convolutions `json:"conv_kernel"`

@@ -143,8 +143,8 @@ func characterFiles(characters []byte) (map[string][]byte, error) {
 	return map[string][]byte{PairsFile: vocab, TokenizerConfigFile: keys}, err
 }
 
-// WithCharacters gives a configuration of recordings the characters of texts to write, beside
-// the blank, the unknown one and what is between words; what a base of it carries for its
+// WithCharacters gives a configuration of recordings the characters of texts to write, in addition
+// to the blank, the unknown one and the word separator; what a base of it carries for its
 // tokenizer.
 func (c *Config) WithCharacters(texts []string) ([]byte, error) {
 	letters := map[rune]bool{}

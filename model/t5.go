@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// T5 is what an encoder with a decoder has beside an encoder's Config: Raffel et al.
-// 2020, in the shapes that Hugging Face's T5ForConditionalGeneration computes.
+// T5 is what an encoder with a decoder has in addition to an encoder's Config: Raffel et al. 2020,
+// in the shapes that Hugging Face's T5ForConditionalGeneration computes.
 //
-// With Boxes it reads where each token stands (VT5, Tito et al. 2023): to the
-// embedding of a token is added a map of LayerNorm(x[left] + y[top] + x[right] +
-// y[bottom]), or with LinearBoxes a map of the four as parts of the page. With Visual the
-// encoder reads the states that a frozen encoder has of the page's picture behind the
-// tokens, through a map; with Patched the picture's patches themselves.
+// With Boxes it reads each token's place (VT5, Tito et al. 2023): to the embedding of a token is
+// added a map of LayerNorm(x[left] + y[top] + x[right] + y[bottom]), or with LinearBoxes a map of
+// the four as parts of the page. With Visual the encoder reads the states that a frozen encoder has
+// of the page's picture behind the tokens, through a map; with Patched the picture's patches
+// themselves.
 type T5 struct {
 	DecoderLayers int  `json:"num_decoder_layers"`
 	KeySize       int  `json:"d_kv"` // columns of one head's keys; the heads' need not make hidden_size

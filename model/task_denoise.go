@@ -11,7 +11,7 @@ var denoiseTask = taskSpec{
 	outputs: func(c Config) int { return c.VocabSize },
 	fits: func(c Config) error {
 		if c.T5.Boxes == 0 {
-			return fmt.Errorf("task is %s, and the base reads no boxes: it learns where words stand", TaskPretrain)
+			return fmt.Errorf("task is %s, and the base reads no boxes: it learns the places of words", TaskPretrain)
 		}
 		return nil
 	},

@@ -2,7 +2,7 @@ package model
 
 import "fmt"
 
-// TaskSpan is where in a text the answer to a question stands.
+// TaskSpan finds the answer to a question in a text.
 const TaskSpan TaskKind = "span"
 
 var spanTask = taskSpec{

@@ -76,7 +76,7 @@ func (t T5) Page() (v ViT, looks bool) {
 	return t.Patched.ViT, t.Patched.On()
 }
 
-// PageStates is how many states of the page the base has beside the tokens'.
+// PageStates is how many states of the page the base has in addition to the tokens'.
 func (t T5) PageStates() int {
 	if t.Visual.On() {
 		return 1 + t.Visual.Patches()

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// ViT is what an encoder of images has beside an encoder's Config: Dosovitskiy et al.
-// 2021, as Hugging Face's ViTForImageClassification computes it. An image is read as
-// patches, left to right and top to bottom, behind a token of its own whose
-// last state the head reads; layers normalise before they compute.
+// ViT is what an encoder of images has in addition to an encoder's Config: Dosovitskiy et al. 2021,
+// as Hugging Face's ViTForImageClassification computes it. An image is read as patches, left to
+// right and top to bottom, behind a token of its own whose last state the head reads; layers
+// normalise before they compute.
 type ViT struct {
 	ImageSize Extent `json:"image_size"`
 	PatchSize Extent `json:"patch_size"`

@@ -100,7 +100,7 @@ func settleAgrees(t *testing.T, identified bool) {
 		r.must(err)
 		shared = append(shared, m)
 	}
-	none := append([]byte{2}, make([]byte, pointSize-1)...) // y = 2 is no point's
+	none := append([]byte{2}, make([]byte, pointSize-1)...) // y = 2 is not a point's
 	for at := range n {
 		for wrong := range 3 {
 			messages := make([]Shares, n)

@@ -250,7 +250,7 @@ func (c *Client) Deliver(m *Delivery) error {
 	case m.Roster != c.roster:
 		return refuse(TurnMask, fmt.Errorf("%w: delivery", ErrBinding))
 	case !m.U2.fits(n):
-		return refuse(TurnMask, fmt.Errorf("%w: U2 is no bitmap of %d devices", ErrSet, n))
+		return refuse(TurnMask, fmt.Errorf("%w: U2 is not a bitmap of %d devices", ErrSet, n))
 	case !m.U2.Has(c.index):
 		return refuse(TurnMask, fmt.Errorf("%w: U2 leaves this device out", ErrSet))
 	case m.U2.Len() < c.threshold:

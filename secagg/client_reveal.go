@@ -21,7 +21,7 @@ func (c *Client) Confirm(m *Survivors) (*Confirmation, error) {
 	case !m.U2.equal(c.u2):
 		err = fmt.Errorf("%w: U2 is not the set this device masked over", ErrSet)
 	case !m.U3.fits(n) || !m.U3.subset(c.u2):
-		err = fmt.Errorf("%w: U3 is no subset of U2", ErrSet)
+		err = fmt.Errorf("%w: U3 is not a subset of U2", ErrSet)
 	case !m.U3.Has(c.index):
 		err = fmt.Errorf("%w: U3 leaves this device out", ErrSet)
 	case m.U3.Len() < c.threshold:
@@ -77,7 +77,7 @@ func (c *Client) checkConfirmations(m *Confirmations) error {
 	case m.Roster != c.roster:
 		err = fmt.Errorf("%w: confirmations", ErrBinding)
 	case !m.U4.fits(len(c.entries)) || !m.U4.subset(c.u3):
-		err = fmt.Errorf("%w: U4 is no subset of U3", ErrSet)
+		err = fmt.Errorf("%w: U4 is not a subset of U3", ErrSet)
 	case len(m.Signs) != m.U4.Len()*sigSize:
 		err = fmt.Errorf("%w: signatures of %d bytes, want %d", ErrLength, len(m.Signs), m.U4.Len()*sigSize)
 	case m.U4.Len() < c.threshold:

@@ -125,7 +125,7 @@ func (c Config) Validate() error {
 	case !c.Identified && c.Authority == [32]byte{}:
 		return bad("Authority missing")
 	case c.Dealt && !c.Logged:
-		return bad("Dealt though not Logged")
+		return bad("Dealt requires Logged")
 	}
 	if c.MaxSum != 0 {
 		if c.MaxSum < c.MaxSymbol || int64(c.MaxSum) > 1<<31-1 {

@@ -300,7 +300,7 @@ func TestLyingDevices(t *testing.T) {
 		{"no share of itself", id, func(m *Reveal) { m.Held[0] &^= 2; m.Shares = m.Shares[32:] }, ErrSet},
 		{"both kinds of share of a device", id, func(m *Reveal) { m.Shares = append(m.Shares, m.Shares[:32]...) }, ErrLength},
 		{"shares too short", id, func(m *Reveal) { m.Shares = m.Shares[1:] }, ErrLength},
-		{"a share that is no scalar", id, func(m *Reveal) { m.Shares[31] = 0xff }, ErrRange},
+		{"a share that is not a scalar", id, func(m *Reveal) { m.Shares[31] = 0xff }, ErrRange},
 	} {
 		m := over(t, reveal[id])
 		c.lie(m)

@@ -23,7 +23,7 @@ var (
 	ErrRepeated = errors.New("secagg: message repeated")
 	// ErrConflict: a second, different message where only one may exist.
 	ErrConflict = errors.New("secagg: conflicting second message")
-	// ErrStranger: the sender is no member of this round, shard or set.
+	// ErrStranger: the sender is not a member of this round, shard or set.
 	ErrStranger = errors.New("secagg: stranger")
 	// ErrBinding: the message belongs to another plan, roster or shard.
 	ErrBinding = errors.New("secagg: bound to another plan or roster")

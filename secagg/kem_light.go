@@ -11,7 +11,7 @@ const hybridOffered = false
 
 var errLight = errors.New("secagg: the light build has no hybrid suite")
 
-// A kemPrivate is no key: Config.Validate refuses the suite first.
+// A kemPrivate is not a key: Config.Validate refuses the suite first.
 type kemPrivate struct{}
 
 func newKEM([]byte) (kemPrivate, []byte, error)              { return kemPrivate{}, nil, errLight }

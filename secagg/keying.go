@@ -152,7 +152,7 @@ func (k *Keying) check(j *Examined) error {
 // drawn is the group that a device's lot puts it into.
 func (k *Keying) drawn(from ID, m *Advertise) (int, error) {
 	if k.group == nil {
-		return 0, errors.New("nobody says what lots are worth")
+		return 0, errors.New("no verifier of lots is given")
 	}
 	return k.group(from, &m.Lot)
 }

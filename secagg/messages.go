@@ -219,7 +219,7 @@ func (m *Advertise) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	if parts == 9 && v.Lot == [LotSize]byte{} {
-		return fmt.Errorf("%w: a lot that is none is left out", ErrEncoding)
+		return fmt.Errorf("%w: a lot of zeros must be left out", ErrEncoding)
 	}
 	*m = v
 	return nil
@@ -303,7 +303,7 @@ func (m *Roster) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	if nobody >= 0 {
-		return fmt.Errorf("%w: entry %d has an identity or a lot that is none", ErrEncoding, nobody)
+		return fmt.Errorf("%w: entry %d has an identity or a lot of zeros", ErrEncoding, nobody)
 	}
 	*m = v
 	return nil

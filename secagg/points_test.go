@@ -57,7 +57,7 @@ func TestPointsAreThoseThatDecode(t *testing.T) {
 		if !arePoints(bytes.Join(all, nil)) {
 			t.Errorf("%d points were refused", n)
 		}
-		// One that is none, then more: an even number of them is no product of squares.
+		// One that is none, then more: an even number of them is not a product of squares.
 		for wrong := 1; wrong <= min(n, 4); wrong++ {
 			for _, i := range rng.Perm(n)[:wrong] {
 				all[i] = bad[rng.IntN(len(bad))]

@@ -48,7 +48,7 @@ func checkRoster(cfg *Config, plan *Hash, m *Roster, own *Entry) (int, error) {
 		}
 		switch named := cfg.Logged && !cfg.Identified; {
 		case named != (e.Identity != ID{}):
-			return 0, fmt.Errorf("%w: entry %d says who it is: %v, want %v", ErrRoster, i, !named, named)
+			return 0, fmt.Errorf("%w: entry %d has an identity: %v, want %v", ErrRoster, i, !named, named)
 		case !named:
 		case members[e.Identity]:
 			return 0, fmt.Errorf("%w: entry %d repeats an identity", ErrRoster, i)
@@ -101,11 +101,11 @@ func checkSignatures(cfg *Config, plan *Hash, m *Roster, rand io.Reader) error {
 	}
 }
 
-// Verify checks a roster after the fact, for somebody who was not in it: plan, size, order, every
-// key and every signature. rand is as for NewClient. Errors are those of Client.Share.
+// Verify checks a roster afterwards, for a party that was not in it: plan, size, order, every key
+// and every signature. rand is as for NewClient. Errors are those of Client.Share.
 func (m *Roster) Verify(cfg Config, plan Hash, rand io.Reader) error {
 	if len(m.Entries) == 0 {
-		return fmt.Errorf("%w: nobody is in it", ErrBelowFloor)
+		return fmt.Errorf("%w: it is empty", ErrBelowFloor)
 	}
 	// Any of the entries is as good as another.
 	if _, err := checkRoster(&cfg, &plan, m, &m.Entries[0]); err != nil {

@@ -82,7 +82,7 @@ func newVerifier(commit []byte) (verifier, error) {
 	for k := range v {
 		p, err := new(edwards25519.Point).SetBytes(commit[k*pointSize : (k+1)*pointSize])
 		if err != nil {
-			return nil, fmt.Errorf("%w: commitment %d is no point", ErrCommitment, k)
+			return nil, fmt.Errorf("%w: commitment %d is not a point", ErrCommitment, k)
 		}
 		v[k] = p
 	}

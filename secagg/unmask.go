@@ -33,7 +33,7 @@ func (s *Server) judgeReveal(i int, m *Reveal) error {
 	}
 	for j := 0; j < len(m.Shares); j += scalarSize {
 		if _, err := new(edwards25519.Scalar).SetCanonicalBytes(m.Shares[j : j+scalarSize]); err != nil {
-			return fmt.Errorf("%w: share %d is no scalar", ErrRange, j/scalarSize)
+			return fmt.Errorf("%w: share %d is not a scalar", ErrRange, j/scalarSize)
 		}
 	}
 	return nil

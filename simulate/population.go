@@ -18,7 +18,7 @@ type Population interface {
 }
 
 // Partition is a set divided among clients: every example belongs to at most one client. It takes 4
-// bytes an example and 4 a client beside the set.
+// bytes an example and 4 a client in addition to the set.
 type Partition struct {
 	set     *dataset.Set
 	order   []uint32 // examples, client by client
@@ -77,7 +77,7 @@ func (e Each) Labels() []string { return e[0].Labels }
 // Client implements Population.
 func (e Each) Client(i int) (*dataset.Set, error) { return e[i], nil }
 
-// Reused lets a small population stand for a large one: client i has the examples of client i
+// Reused lets a small population represent a large one: client i has the examples of client i
 // modulo the small size. Noise, sampling and cohorts are those of the large population; the variety
 // of data is not.
 type Reused struct {

@@ -136,7 +136,7 @@ func (r *Run) release(ctx context.Context, s start, t *Tally) (Round, error) {
 		}
 	}
 	if r.cfg.Unclipped && above > 0 {
-		return out, fmt.Errorf("%w: round %d: %d updates have a norm beyond %.3g, which stands for no clipping: training diverges; lower training.learning_rate, or clip",
+		return out, fmt.Errorf("%w: round %d: %d updates have a norm beyond %.3g, the limit without clipping: training diverges; lower training.learning_rate, or clip",
 			ErrConfig, d.ID(), above, lattice.Clip())
 	}
 	if units > 0 {

@@ -52,8 +52,8 @@ type Config struct {
 	// Collect lets the cohort contribute; nil: Workers goroutines of this process.
 	Collect Collect
 
-	// Search is the distribution of the number of runs of a search that this is one of; nil:
-	// it stands alone.
+	// Search is the distribution of the number of runs of the search that this run belongs to; nil:
+	// none.
 	Search *accounting.Search
 
 	Evaluator metric.Evaluator // on public validation data; nil: nothing is measured
@@ -62,10 +62,9 @@ type Config struct {
 	Every int
 	Ranks []int // empty: the rank of the round
 
-	// State is the file that a run goes on from after an interruption, written
-	// after every round; empty keeps none. An asterisk in its name stands for what
-	// the settings come to: runs of other settings then have other files, where one
-	// file is refused to all settings but its own.
+	// State is the file that a run goes on from after an interruption, written after every round;
+	// empty keeps none. An asterisk in its name is replaced by a hash of the settings, so that runs
+	// with other settings have other files. One file is refused to all settings but its own.
 	State string
 	// Progress is called after each round, in order; may be nil.
 	Progress func(Round)
@@ -254,8 +253,8 @@ func (r *Run) Done() int { return len(r.rounds) }
 // State is the file that the run goes on from, "" without one.
 func (r *Run) State() string { return r.cfg.State }
 
-// Job is the job as it is run: with its defaults, and of a run without clipping with the norm
-// and the uplink that stand for none.
+// Job is the job as it is run: with its defaults, and in a run without clipping with a norm and an
+// uplink that change nothing.
 func (r *Run) Job() job.Job { return r.job }
 
 // Rounds makes the rounds that are left, then measures every rank.

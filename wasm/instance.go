@@ -254,9 +254,8 @@ func (in *Instance) Snapshot(w io.Writer) error {
 	return in.dump(w, roleList{"frozen", m.Frozen}, roleList{"state", m.State}, roleList{"input", m.Inputs})
 }
 
-// Restore reads what Snapshot wrote for a program with the same tensors: it sets
-// all frozen tensors, none of which may be written yet, and the state and the
-// inputs.
+// Restore reads what Snapshot wrote for a program with the same tensors: it sets all frozen
+// tensors, the state and the inputs. No frozen tensor may have been written before.
 func (in *Instance) Restore(r io.Reader) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()

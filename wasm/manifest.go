@@ -63,7 +63,7 @@ type Tensor struct {
 	DType  DType  `json:"dtype"`
 	Shape  []int  `json:"shape"`         // empty: a scalar
 	Offset uint32 `json:"offset"`        // bytes, a multiple of 16
-	NF4    *NF4   `json:"nf4,omitempty"` // frozen f32 tensors may lie in memory as 4-bit codes
+	NF4    *NF4   `json:"nf4,omitempty"` // frozen f32 tensors may be in memory as 4-bit codes
 }
 
 // NF4 says that a tensor's memory holds NormalFloat-4 codes (QLoRA, Dettmers et

@@ -278,7 +278,7 @@ func replaced(role string) bool { return role == "arena" || role == "output" || 
 // are apart from the arena, outputs and states.
 func (p *Product) checkCodes(where string, frozen []Tensor) error {
 	if p.NF4 < 1 || p.NF4 > len(frozen) || frozen[p.NF4-1].NF4 == nil {
-		return refuse(where, "B: tensor %d of the %d frozen ones is no NF4 tensor", p.NF4, len(frozen))
+		return refuse(where, "B: tensor %d of the %d frozen ones is not an NF4 tensor", p.NF4, len(frozen))
 	}
 	t := &frozen[p.NF4-1]
 	lo, hi := p.extent(operandB)

@@ -18,7 +18,7 @@ func TestProbe(t *testing.T) {
 	code := js.Global().Get("Uint8Array").New(len(twice))
 	js.CopyBytesToJS(code, twice)
 	if !js.Global().Get("WebAssembly").Call("validate", code).Bool() {
-		t.Fatal("the changed probe is no module")
+		t.Fatal("the changed probe is not a module")
 	}
 	if fuses(twice) {
 		t.Error("two roundings passed for one")

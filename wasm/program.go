@@ -73,7 +73,7 @@ type hostInstance interface {
 // bytes share their compiled code while any of them is open.
 func Load(ctx context.Context, program []byte, cfg Config) (*Program, error) {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
-		return nil, errors.New("wasm: tensors are copied as they lie in memory; this host is big-endian")
+		return nil, errors.New("wasm: tensors are copied in memory order; this host is big-endian")
 	}
 	limits := cfg.Limits.withDefaults()
 	m, report, err := verify(program, limits)

@@ -127,7 +127,7 @@ func TestRepeatRefused(t *testing.T) {
 		"codes beyond the last": {func(m *Manifest) { m.Products[0].NF4, m.Products[0].Moves.NF4.Step = 1, 1 }, "4-bit tensor is 2 of 1"},
 		"codes before 1":        {func(m *Manifest) { m.Products[0].NF4, m.Products[0].Moves.NF4.Step = 1, -1 }, "4-bit tensor is 0 of 1"},
 		"unaligned in a round":  {func(m *Manifest) { m.Products[0].Moves.A.Odd = 2 }, "not a multiple of 4"},
-		"NF4 that is none":      {func(m *Manifest) { m.Products[0].NF4 = 1 }, "is no NF4 tensor"},
+		"NF4 that is none":      {func(m *Manifest) { m.Products[0].NF4 = 1 }, "is not an NF4 tensor"},
 	} {
 		m := layers().manifest
 		c.change(m)

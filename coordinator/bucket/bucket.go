@@ -1,6 +1,5 @@
-// Package bucket stores in an S3-compatible bucket what owners on different machines need of a job
-// beyond their database: the base and the adapter that the job begins with, by the
-// SHA-256 of their content, and each release.
+// Package bucket stores a job's base, first adapter and releases in an S3-compatible bucket, which
+// owners on different machines share. Base and adapter go by the SHA-256 of their content.
 //
 // Threat model: anyone who runs the bucket may withhold anything. What is fetched by a hash is bounded
 // by a size known beforehand, and used only once its hash is verified. Of a release only a few
@@ -78,7 +77,7 @@ func Open(text string) (*Bucket, error) {
 	}
 	for key := range q {
 		if key != "endpoint" && key != "region" {
-			return wrong("%.40q is no parameter", key)
+			return wrong("%.40q is not a parameter", key)
 		}
 	}
 	b := &Bucket{name: u.Host, prefix: strings.Trim(path.Clean("/"+u.Path), "/"), patience: patience}
@@ -91,7 +90,7 @@ func Open(text string) (*Bucket, error) {
 		lookup = minio.BucketLookupPath
 		if endpoint, err = url.Parse(text); err != nil || endpoint.Scheme != "https" && endpoint.Scheme != "http" || endpoint.Host == "" ||
 			endpoint.User != nil || strings.Trim(endpoint.Path, "/") != "" || endpoint.RawQuery != "" {
-			return wrong("the endpoint is no address of a host, or has credentials or a path in it")
+			return wrong("the endpoint is not an address of a host, or has credentials or a path in it")
 		}
 	}
 	creds, err := findCredentials()

@@ -364,8 +364,8 @@ func (c *Core) OwnNoise(d *Draw) io.Reader { return c.rnd.Stream("own noise", d.
 // Noise is the source of the noise that Release adds.
 func (c *Core) Noise(d *Draw) io.Reader { return c.rnd.Stream("noise", d.id) }
 
-// Combine adds the exact sums of a round's shards up in sum, or what shard.trim leaves of them. A
-// nil stands for a shard of which nothing is released.
+// Combine adds up the exact sums of a round's shards, or what shard.trim leaves of them, in sum. A
+// nil entry is a shard that is not released.
 func (c *Core) Combine(d *Draw, sum []int64, shards [][]int64) error {
 	trim := c.t.Job.Shard.Trim
 	if err := dp.TrimmedSum(sum, shards, trim); err != nil {

@@ -6,14 +6,14 @@ import (
 	"github.com/starling-fl/starling/dp"
 )
 
-// Sampled reports whether coins choose the cohort. What then depends on who was
-// drawn, depends on a coin that protects somebody.
+// Sampled reports whether coins choose the cohort. Whatever depends on the draw then depends on a
+// coin that protects a device.
 func (t *Terms) Sampled() bool { return t.Job.Cohort.SamplingRate < 1 }
 
 // Draws is the largest number of rounds that the job may draw.
 func (t *Terms) Draws() int { return t.Job.Draws() }
 
-// CheckDelta holds delta against those who are enrolled by now.
+// CheckDelta compares delta with the number of identities enrolled so far.
 func (t *Terms) CheckDelta(enrolled int) error {
 	n := max(t.Job.Protected(), int(float64(enrolled)*max(1, t.Job.Providers.Expected)))
 	if _, err := dp.CheckDelta(t.Budget.Delta, n); err != nil {

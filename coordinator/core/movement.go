@@ -9,10 +9,10 @@ import (
 )
 
 // Movement tells, by released sums alone, whether a job's adapter moves by more than its noise. It
-// is a function of what is public, and costs no privacy. The zero value is at the beginning.
+// is a function of what is public, and costs no privacy. The zero value has seen no round.
 //
-// By noise alone the squared norm of a sum's D coordinates has mean D v and standard deviation
-// v sqrt(2D), v being the noise's variance. What stands out is measured in these.
+// By noise alone the squared norm of a sum's D coordinates has mean D v and standard deviation v
+// sqrt(2D), v being the noise's variance. Movement is measured in these standard deviations.
 type Movement struct {
 	Moved  bool // some round's sum, or those since, stood out of the noise
 	Rounds int  // released since then, or since the process began
@@ -65,7 +65,7 @@ func (m *Movement) Still() bool {
 
 // String says so, to the operator.
 func (m *Movement) String() string {
-	return fmt.Sprintf("the adapter has moved by noise alone for %d rounds: updates come to nothing, or to next to nothing "+
+	return fmt.Sprintf("the adapter has moved by noise alone for %d rounds: updates are zero or nearly zero "+
 		"(training diverges, learning rates, data)", m.Rounds)
 }
 

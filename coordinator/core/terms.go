@@ -36,7 +36,7 @@ type Terms struct {
 	Clipping        *dp.AdaptiveClip // nil: the clip norm stays
 
 	Compact  map[string]bool // matrices that devices keep as 4-bit codes
-	BaseBlob *model.Blob     // reads the weights where they lie
+	BaseBlob *model.Blob     // reads the weights from the file
 	BaseRef  wire.Blob
 	Start    []byte // hash of the adapter that the job begins with; nil: the seed's
 }

@@ -222,8 +222,8 @@ func (s *seat) settle(l store.Ledger, c *coordinator.Coordinator) error {
 	}
 	for n, cost := range had {
 		if cost.Charged {
-			return fmt.Errorf("%w: round %d of job %s was charged to the fleet and does not stand in the job's ledger: its folder was put back "+
-				"to an older state; put back the one that belongs to the fleet's", store.ErrLedger, n, s.name)
+			return fmt.Errorf("%w: round %d of job %s was charged to the fleet and is not in the job's ledger: its folder was restored "+
+				"from an older copy; restore the one that belongs to the fleet's", store.ErrLedger, n, s.name)
 		}
 		if err := s.spend(store.SpendReturn, n, nil); err != nil {
 			return err

@@ -1,7 +1,7 @@
 package monitor
 
-// Overview is what changes all the time on the operator's dashboard: where the
-// job stands, and the cohort of the running round.
+// Overview is the frequently updated part of the operator's dashboard: the job's state and the
+// running round's cohort.
 type Overview struct {
 	Status Status `json:"progress"`
 	// StateLeft is the time until the running state closes, in milliseconds; 0

@@ -10,9 +10,9 @@ import (
 
 // Serving configures a NATS server in this process, for a program that links one.
 type Serving struct {
-	Listen     string      // host:port; empty: nobody but this process reaches it
+	Listen     string      // host:port; empty: only this process reaches it
 	TLS        *tls.Config // nil: in the clear
-	Users      []User      // nobody else gets in; nil with an empty Listen alone
+	Users      []User      // only these get in; may be nil only if Listen is empty
 	MaxPayload int         // of a message, in bytes
 	Dir        string      // where JetStream keeps its state; empty: there is none
 	Log        *slog.Logger

@@ -69,4 +69,4 @@ func (a Access) Options() (options []nats.Option, err error) {
 	return options, nil
 }
 
-var errPin = errors.New("its certificate is not the one whose pin is known: it was made anew, or somebody is in between")
+var errPin = errors.New("its certificate does not match the pin: it was renewed, or a third party intercepts the connection")

@@ -53,7 +53,7 @@ func Connect(a Access, name string, log *slog.Logger) (*nats.Conn, error) {
 		nats.ReconnectHandler(func(*nats.Conn) { log.Info("NATS is reached again") }))
 	nc, err := nats.Connect(a.URL, options...)
 	if wrong := (*url.Error)(nil); errors.As(err, &wrong) { // which has the URL, with its password
-		err = errors.New("its address is no URL; in a password, all but letters and digits is written as in %2F")
+		err = errors.New("its address is not a URL; in a password, all but letters and digits is written as in %2F")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)

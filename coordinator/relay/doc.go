@@ -1,9 +1,9 @@
 // Package relay carries devices' connections over NATS to the process that owns their jobs.
 //
 // A gateway listens where devices dial, and holds nothing: no key, no job, no session. Each
-// connection is a stream of its own in one link to the owner, who ends TLS: a [Listener], as
-// any other of package server's. Where the owner dies its streams
-// end with it; devices dial again, and their gateway hands them to anyone who owns the jobs then.
+// connection is a stream of its own in one link to the owner, who ends TLS: a [Listener], as any
+// other of package server's. If the owner dies its streams end; devices dial again, and their
+// gateway passes them to the new owner.
 //
 // # Subjects
 //

@@ -91,7 +91,7 @@ func (f Embedded) passwordOf(name string) (string, error) {
 			return password, nil
 		}
 	}
-	return "", fmt.Errorf("%s: nats is no address with a password of %d letters at least; without the file the gateway gets a new one", path, leastPassword)
+	return "", fmt.Errorf("%s: nats needs an address and a password of at least %d letters; delete the file to have a new one made", path, leastPassword)
 }
 
 // leastPassword is of one that a person chose, in letters: ours are 26.

@@ -38,7 +38,7 @@ type Gateway struct {
 // mostPast bounds the owners that are remembered: they are replaced, and do not come back.
 const mostPast = 64
 
-// NewGateway returns the gateway of that name, of which only one may run.
+// NewGateway returns the gateway of that name. Only one gateway of a name may run.
 func NewGateway(nc *nats.Conn, name string, log *slog.Logger) (*Gateway, error) {
 	if !token.MatchString(name) {
 		return nil, fmt.Errorf("relay: gateway %.80q: want up to 64 letters, digits, - and _", name)
@@ -77,7 +77,7 @@ func (g *Gateway) use(l *link) {
 	}
 }
 
-// Follow links the gateway to anyone who owns the jobs, until ctx is done.
+// Follow links the gateway to the current owner of the jobs, until ctx is done.
 func (g *Gateway) Follow(ctx context.Context) error {
 	said := make(chan *nats.Msg, 16)
 	sub, err := g.nc.ChanSubscribe(ownerSubject, said)

@@ -39,8 +39,8 @@ type Listener struct {
 	heard time.Time        // guarded by mu: when a gateway was heard last; at first when it began to listen
 }
 
-// Listen says to all gateways that devices' connections are to come here, for as long as owns
-// says so: who is not sure to hold the jobs' lease must not draw devices away from who does.
+// Listen asks all gateways for devices' connections, while owns returns true. An owner that is not
+// sure of its lease must not draw devices away from the one that holds it.
 func Listen(nc *nats.Conn, owns func() bool, log *slog.Logger) (*Listener, error) {
 	l := &Listener{nc: nc, id: nuid.Next(), log: log, conns: make(chan net.Conn, mostWaiting), closed: make(chan struct{}), links: map[string]*link{}, heard: time.Now()}
 	var err error

@@ -2,7 +2,7 @@ package round
 
 import "time"
 
-// Whole is the shard number that stands for the whole cohort in an event or an effect.
+// Whole is the shard number of the whole cohort in an event or an effect.
 const Whole = -1
 
 // Event is what happened. The set is closed.

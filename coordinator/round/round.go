@@ -94,7 +94,7 @@ func (s State) Waits() bool { return s <= Unmasking }
 
 // Limit bounds a waiting state.
 type Limit struct {
-	// Timeout after which the state closes with anyone who has answered.
+	// Timeout after which the state closes with those that have answered.
 	Timeout time.Duration
 	// Quorum is the number of devices that must have answered when the cohort's
 	// Gathering or Keying closes; with fewer the round is abandoned. From Sharing on
@@ -104,13 +104,13 @@ type Limit struct {
 
 // Config is the round's data, fixed before it starts.
 type Config struct {
-	// Cohort is who was drawn, one coin each; nobody is added later.
+	// Cohort lists the drawn devices, one coin each; none is added later.
 	Cohort []Device
 	// Floor is the least cohort that is asked for updates.
 	Floor int
 	// Drawn says that coins chose the cohort, and that the round's cost was stored with the draw.
-	// If such a round could be dropped and drawn again, released cohorts would more often contain
-	// anyone who made them large enough.
+	// If such a round could be dropped and drawn again, released cohorts would contain more often a
+	// device that made them large enough.
 	Drawn bool
 	// Limits of Gathering to Unmasking.
 	Limits [Unmasking + 1]Limit

@@ -91,8 +91,8 @@ func Pinned(dir string) (*Certificate, error) {
 // at the latest.
 const rereadEvery = 10 * time.Second
 
-// FromFiles returns a certificate chain and its key, PEM, that somebody else renews: the files are
-// read again when they change. If that fails, the old ones stay in use and log says so. Devices
+// FromFiles returns a certificate chain and its key, PEM, that another program renews: the files
+// are read again when they change. If that fails, the old ones stay in use and log says so. Devices
 // check it with their system's authorities.
 func FromFiles(chain, key string, log *slog.Logger) (*Certificate, error) {
 	f := &fileCertificate{chain: chain, key: key, log: log}

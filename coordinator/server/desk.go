@@ -16,7 +16,7 @@ import (
 // FleetPage is a summary of the fleet, and some of its devices.
 type FleetPage struct {
 	store.Summary
-	Found   int            `json:"found"` // devices that were asked for, of which Devices are a page
+	Found   int            `json:"found"` // number of matching devices; Devices holds one page of them
 	Devices []store.Device `json:"devices"`
 }
 

@@ -13,7 +13,7 @@ var (
 	fleetSpentDesc = prometheus.NewDesc("starling_fleet_epsilon_spent", "Epsilon of what a pool's jobs spent together, archived ones and rounds under way "+
 		"included, for a device that is in all of them; +Inf where nothing bounds it, or, of no pool, where it cannot be accounted for.", []string{"pool"}, nil)
 	fleetRoundsDesc = prometheus.NewDesc("starling_fleet_rounds", "Rounds of a pool's jobs that were charged, or are under way.", []string{"pool"}, nil)
-	fleetBudgetDesc = prometheus.NewDesc("starling_fleet_epsilon_budget", "Epsilon that no pool's jobs may pass together; absent: only their own budgets hold.", nil, nil)
+	fleetBudgetDesc = prometheus.NewDesc("starling_fleet_epsilon_budget", "Limit on the epsilon of each pool's jobs together; absent: only their own budgets hold.", nil, nil)
 	fleetJobsDesc   = prometheus.NewDesc("starling_jobs", "Jobs of this server by their state; one that is failed cannot go on by itself.", []string{"state"}, nil)
 	fleetDeltaDesc  = prometheus.NewDesc("starling_fleet_delta", "Delta of the fleet's budget.", nil, nil)
 )

@@ -88,7 +88,7 @@ func (s *desk) asks(role store.Role, serve http.HandlerFunc) http.HandlerFunc {
 		case o.Role == "":
 			http.Error(w, noRole(*o), http.StatusForbidden)
 		case !o.Role.Allows(role):
-			http.Error(w, fmt.Sprintf("%s is %s, and this is for the role %s: see starling operator add", o.Name, o.Role, role), http.StatusForbidden)
+			http.Error(w, fmt.Sprintf("%s has the role %s; this needs the role %s: see starling operator add", o.Name, o.Role, role), http.StatusForbidden)
 		default:
 			w.Header().Set("Cache-Control", "no-store")
 			w.Header().Set("X-Content-Type-Options", "nosniff")

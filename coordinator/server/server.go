@@ -38,8 +38,8 @@ type Config struct {
 	// bytes, and SampleName its name, which says its format; empty: none.
 	Sample     []byte
 	SampleName string
-	// Trusted are the proxies whose word on where a request comes from is taken
-	// (X-Forwarded-For): limits of an address are then of whom they name.
+	// Trusted are proxies whose X-Forwarded-For is believed: limits per address then apply to the
+	// addresses that they name.
 	Trusted []netip.Prefix
 	// Origins are other sites whose pages may be devices, see ParseOrigin; nil: none.
 	Origins []string
@@ -49,17 +49,17 @@ type Config struct {
 	// the job is one of several over a fleet; nil and empty mean the job's own.
 	Fleet      func() (*store.Fleet, error)
 	AdminToken string
-	// SignIn lets operators in by an OpenID provider, beside their own tokens; nil: nobody.
+	// SignIn lets operators sign in by an OpenID provider, in addition to their tokens; nil: by
+	// tokens only.
 	SignIn *signin.Issuer
-	// MaxPerAddress bounds the open connections of one address (of one /64 in IPv6).
-	// 0 is an eighth of what the process may have, and leaves this machine's own
-	// addresses, behind which a proxy stands, to that whole.
+	// MaxPerAddress bounds the open connections of one address (of one /64 in IPv6). 0 is an eighth
+	// of what the process may have, and exempts loopback, where a proxy may be.
 	MaxPerAddress int
 	// Gateways says that devices' connections come by gateways, and are no open files here.
 	Gateways bool
 }
 
-// MostSample bounds a sample: it is held in memory and fetched by whoever asks.
+// MostSample bounds a sample: it is held in memory and served to anyone.
 const MostSample = 4 << 20
 
 // Server serves one coordinator.

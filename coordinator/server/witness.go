@@ -16,7 +16,7 @@ import (
 // Witness is one that signs heads of a log which it has seen grow, by C2SP's tlog-witness.
 // Its methods are for one goroutine.
 type Witness struct {
-	URL  string // behind which add-checkpoint lies
+	URL  string // to which /add-checkpoint is appended
 	HTTP *http.Client
 
 	known int64 // keys of the log as it knows it, where it has said so

@@ -1,6 +1,5 @@
-// Package shelf gives the owners of jobs one place, a bucket, for what a job is made of beside its
-// file and its state: base, start and releases. An owner that takes a job over fetches from there
-// what its own machine does not have, verified by the hashes in the store.
+// Package shelf keeps jobs' bases, first adapters and releases in one bucket for all owners. An
+// owner that takes a job over fetches what its machine lacks, verified by the hashes in the store.
 package shelf
 
 import (

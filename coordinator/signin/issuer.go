@@ -36,7 +36,7 @@ import (
 )
 
 var (
-	// ErrRefused is a token, or a login, that nobody is let in by.
+	// ErrRefused reports a token or a login that is not accepted.
 	ErrRefused = errors.New("signin: refused")
 	// ErrState is the end of a login that the browser did not begin.
 	ErrState = fmt.Errorf("%w: this browser did not begin this login, or began another since: sign in again", ErrRefused)
@@ -119,7 +119,7 @@ func New(cfg Config) (*Issuer, error) {
 		}
 	}
 	if named == 0 {
-		return nil, errors.New("signin: no group has a role, so that nobody would be let in")
+		return nil, errors.New("signin: no group has a role, so nobody could sign in")
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

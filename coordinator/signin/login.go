@@ -33,7 +33,7 @@ import (
 const CallbackPath = "/v1/oidc/callback"
 
 const (
-	// LoginLife is how long somebody may take at the issuer's.
+	// LoginLife is how long a login at the issuer may take.
 	LoginLife  = 10 * time.Minute
 	mostCookie = 128
 )

@@ -211,7 +211,7 @@ func TestIDTokensRefused(t *testing.T) {
 		"without an end":              p.signed(t, p.person(map[string]any{"exp": nil})),
 		"of tomorrow":                 p.signed(t, p.person(map[string]any{"iat": time.Now().Add(24 * time.Hour).Unix()})),
 		"not good yet":                p.signed(t, p.person(map[string]any{"nbf": time.Now().Add(24 * time.Hour).Unix()})),
-		"about nobody":                p.signed(t, p.person(map[string]any{"sub": ""})),
+		"has no subject":              p.signed(t, p.person(map[string]any{"sub": ""})),
 		"unsigned":                    none(p.person(nil)),
 		"the public key as a secret":  signedBy(t, jose.HS256, jose.JSONWebKey{Key: public, KeyID: "one"}, p.person(nil)),
 		"its modulus as a secret":     signedBy(t, jose.HS256, jose.JSONWebKey{Key: p.key.N.Bytes(), KeyID: "one"}, p.person(nil)),

@@ -28,8 +28,9 @@ func IsToken(given string) bool {
 	return isSession(given) || strings.Count(given, ".") == 2
 }
 
-// Operator is who shows a bearer token: a session's, or an ID token. Its role is "" if no group of
-// theirs has one. The error is ErrRefused, or ErrAway where nobody can tell.
+// Operator returns the operator of a bearer token, which is a session's or an ID token. Its role is
+// "" if no group of theirs has one. The error is ErrRefused, or ErrAway if the issuer cannot be
+// asked.
 func (i *Issuer) Operator(ctx context.Context, given string) (store.Operator, error) {
 	if isSession(given) {
 		return i.session(given)
@@ -48,7 +49,7 @@ func (i *Issuer) verified(ctx context.Context, f *found, raw string, nonce *stri
 		return o, fmt.Errorf("%w: the ID token has %d bytes, limit %d", ErrRefused, len(raw), mostToken)
 	}
 	if strings.ContainsRune(raw, '{') { // the library reads JWS in JSON, too; an ID token is compact
-		return o, fmt.Errorf("%w: this is no ID token", ErrRefused)
+		return o, fmt.Errorf("%w: this is not an ID token", ErrRefused)
 	}
 	var away error
 	t, err := f.verifier.Verify(context.WithValue(ctx, awayKey{}, &away), raw)
@@ -70,7 +71,7 @@ func (i *Issuer) verified(ctx context.Context, f *found, raw string, nonce *stri
 	case t.IssuedAt.After(now.Add(skew)):
 		return o, fmt.Errorf("%w: the ID token is of %s, which is yet to come", ErrRefused, t.IssuedAt.UTC().Format(time.RFC3339))
 	case t.Subject == "":
-		return o, fmt.Errorf("%w: the ID token is about nobody", ErrRefused)
+		return o, fmt.Errorf("%w: the ID token has no subject", ErrRefused)
 	case azp != i.cfg.ClientID && (azp != "" || len(t.Audience) > 1):
 		return o, fmt.Errorf("%w: the ID token was given to another client, %.70q", ErrRefused, azp)
 	case nonce != nil && t.Nonce != *nonce:
@@ -152,7 +153,7 @@ func bounds(s string, most int) string {
 	return fmt.Sprintf("%s…%x", string(out[:most-1-8]), hash[:4])
 }
 
-// Reason is why somebody is refused, for who is: what they sent is in it, bounded.
+// Reason explains a refusal to the refused person. It quotes what they sent, bounded.
 func Reason(err error) string { return bounds(strings.TrimPrefix(err.Error(), "signin: "), mostReason) }
 
 // said is a text of the issuer's answer, bounded.

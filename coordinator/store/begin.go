@@ -25,7 +25,7 @@ func (f *Fleet) Begin() error {
 	return f.acting("begin job", "", func(tx *sql.Tx) error { return setMeta(tx, begunKey, by) })
 }
 
-// Begun returns the operator who had the rounds begin, or "".
+// Begun returns the operator who began the rounds, or "".
 func (s *Store) Begun() (by string, err error) {
 	by, err = getMeta(s.db, begunKey)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -277,7 +277,7 @@ func (f *Fleet) Invitations() ([]Invitation, error) {
 	return out, rows.Err()
 }
 
-// Revoke ends an invitation: nobody else enrols by it. Devices that have stay enrolled.
+// Revoke ends an invitation: no further device enrols by it. Enrolled devices stay.
 func (f *Fleet) Revoke(id int64) error {
 	return f.acting("revoke invitation", strconv.FormatInt(id, 10), func(tx *sql.Tx) error {
 		res, err := tx.Exec(`UPDATE invitation SET revoked = 1 WHERE id = $1`, id)

@@ -33,7 +33,7 @@ func guard(dir string) error {
 		case err != nil:
 			return fmt.Errorf("store: %w", err)
 		case !info.Mode().IsRegular():
-			return fmt.Errorf("%w: %s is no regular file", ErrMode, path)
+			return fmt.Errorf("%w: %s is not a regular file", ErrMode, path)
 		case info.Mode().Perm()&0o077 != 0:
 			return fmt.Errorf("%w: %s has mode %04o; if nobody has read or changed it: chmod 600 %s", ErrMode, path, info.Mode().Perm(), path)
 		}

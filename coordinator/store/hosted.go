@@ -76,7 +76,7 @@ func States() []State {
 	return []State{StateQueued, StateRunning, StatePaused, StateFinished, StateStopped, StateFailed, StateArchived}
 }
 
-// Over reports whether a job makes no more rounds unless somebody asks for them.
+// Over reports whether a job makes no more rounds unless an operator asks for them.
 func (s State) Over() bool {
 	return s == StateFinished || s == StateStopped || s == StateFailed || s == StateArchived
 }
@@ -84,8 +84,8 @@ func (s State) Over() bool {
 // Hosted is one job of a fleet.
 type Hosted struct {
 	Name string `json:"name"`
-	// Folder is where it lies, below the server's folder; "." is that folder itself, of a
-	// server that was begun with one job.
+	// Folder is its path below the server's folder; "." is that folder itself, of a server that was
+	// begun with one job.
 	Folder string `json:"folder"`
 	// Pool is whose data it asks for: an identity enrols in one pool alone, so
 	// that jobs of different ones have no device in common.

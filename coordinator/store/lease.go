@@ -80,8 +80,8 @@ func (s *Store) renew(stop <-chan struct{}) {
 	}
 }
 
-// Holds reports whether nobody else can have taken the lease yet: it was renewed within its term,
-// or is the lock of a folder, which holds until Close.
+// Holds reports whether no other process can have taken the lease yet: it was renewed within its
+// term, or is the lock of a folder, which holds until Close.
 func (s *Store) Holds() bool {
 	at := s.renewed.Load()
 	return at == 0 || time.Since(time.Unix(0, at)) < s.opt.term

@@ -11,8 +11,8 @@ import (
 	"github.com/starling-fl/starling/dp"
 )
 
-// Note is a comment beside a ledger event. The chain covers the event only, from which every
-// guarantee in the note can be computed again.
+// Note is a comment on a ledger event. The chain covers the event only, from which every guarantee
+// in the note can be computed again.
 type Note struct {
 	At            time.Time `json:"at"`
 	Reason        string    `json:"reason,omitempty"` // of a charge
@@ -122,7 +122,7 @@ func readLedger(q querier) (Ledger, error) {
 			return l, &LedgerError{at, err.Error()}
 		}
 		if e.Event.Round != round {
-			return l, &LedgerError{at, fmt.Sprintf("its event is of round %d, it stands in round %d", e.Event.Round, round)}
+			return l, &LedgerError{at, fmt.Sprintf("its event is of round %d, its entry of round %d", e.Event.Round, round)}
 		}
 		if err := json.Unmarshal([]byte(note), &e.Note); err != nil {
 			return l, &LedgerError{at, err.Error()}

@@ -42,7 +42,7 @@ CREATE TRIGGER IF NOT EXISTS act_delete BEFORE DELETE ON act BEGIN SELECT RAISE(
 // Role says what an operator may do.
 type Role string
 
-// Roles, each of which may do what those before it may.
+// Roles. Each may do all that the earlier ones may.
 const (
 	RoleViewer   Role = "viewer"   // sees the dashboard, figures and what is released
 	RoleOperator Role = "operator" // invites, bans and pardons devices, pauses the job, names viewers, and sees who did
@@ -58,8 +58,8 @@ func (r Role) Allows(need Role) bool {
 	return least >= 0 && slices.Index(Roles, r) >= least
 }
 
-// Operator is somebody who may see or steer the coordinator. Operators authenticate by a token, of
-// which the store keeps only a hash.
+// Operator is a person or program that may see or steer the coordinator, by a token. The store
+// keeps only the token's hash.
 type Operator struct {
 	Name    string    `json:"name"`
 	Role    Role      `json:"role"`
@@ -78,7 +78,7 @@ const (
 
 var operatorName = regexp.MustCompile(`^[\pL\pN][\pL\pN ._@+-]{0,63}$`)
 
-// ByFolder names anyone who acts with access to the folder, or with the token kept in it.
+// ByFolder is the name for all who act with access to the folder or with its token.
 const ByFolder = "(the folder)"
 
 // As returns a Fleet whose acts are recorded as those of the named operator.
@@ -196,7 +196,7 @@ func (f *Fleet) OperatorByToken(token string) (Operator, error) {
 	return n, err
 }
 
-// An Act is a change that somebody made to the fleet.
+// An Act is an operator's change to the fleet.
 type Act struct {
 	Seq     int64     `json:"seq"` // from 1
 	At      time.Time `json:"at"`

@@ -27,8 +27,8 @@ type Round struct {
 	Rank        int
 	Certificate dp.Certificate // of the sampling; its secret nonce is stored apart
 	// Cost is what the round is charged from its draw on, nil if it owes nothing before
-	// PersistIntent. It must be set if coins chose the cohort: a round that could still be dropped
-	// free of charge and drawn again would make what is released depend on who was drawn.
+	// PersistIntent. It must be set if coins chose the cohort: if such a round could be dropped for
+	// free and drawn again, releases would depend on the draw.
 	Cost *dp.Event
 }
 

@@ -17,7 +17,7 @@ import (
 const (
 	SpendBudget  = "budget"  // from here on this is the fleet's
 	SpendReserve = "reserve" // a round was drawn: it counts until it is known what it cost
-	SpendCharge  = "charge"  // it stands in its job's ledger
+	SpendCharge  = "charge"  // it is in its job's ledger
 	SpendReturn  = "return"  // it ended without having cost anything
 )
 
@@ -195,7 +195,7 @@ func spend(tx *sql.Tx, into *Spent, e Spending, now time.Time) (add func(), err 
 		return nil, err
 	}
 	if seq != into.Entries || into.Head != [32]byte(head) {
-		return nil, fmt.Errorf("%w: of the fleet: somebody else wrote entry %d", ErrLedger, seq)
+		return nil, fmt.Errorf("%w: of the fleet: another process wrote entry %d", ErrLedger, seq)
 	}
 	e.Seq, e.At = seq+1, now.UTC().Truncate(time.Second)
 	entry, err := into.follows(e)

@@ -79,7 +79,7 @@ const FileName = "starling.db"
 type Options struct {
 	Task            string
 	Job             [32]byte
-	Terms           Terms            // what Job stands for, to say what changed; may be empty
+	Terms           Terms            // the text that Job is the hash of, to say what changed; may be empty
 	Hosted          bool             // who is excluded is in the store of its fleet
 	Fence           string           // of its fleet's store, where it is hosted
 	NotPrivate      bool             // a reproducible run: its ledger says so

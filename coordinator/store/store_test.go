@@ -248,7 +248,7 @@ func TestOtherJobSaysWhatChanged(t *testing.T) {
 			t.Errorf("%s: %v, want %q", what, err, want)
 		}
 	}
-	said("of before", "earlier version, which did not keep the job's keys", start(2, was, follows))
+	said("of before", "earlier version began it and did not store the job's keys", start(2, was, follows))
 	if err := start(1, was, follows); err != nil {
 		t.Fatal(err)
 	}

@@ -88,7 +88,7 @@ func (s *Store) checkJob(tx *sql.Tx) error {
 		}
 		return setMeta(tx, "terms", string(b))
 	}
-	what := "it was begun by an earlier version, which did not keep the job's keys, so that it cannot be told which of them changed"
+	what := "an earlier version began it and did not store the job's keys, so the changed ones are unknown"
 	var was Terms
 	if err == nil && json.Unmarshal([]byte(kept), &was) == nil {
 		what = "no key of it changed, but what this version makes of them"

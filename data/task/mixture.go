@@ -11,7 +11,7 @@ import (
 
 // Mixture is what a base for documents is pretrained on. A T5 this small does not learn to copy
 // from answers alone: it first learns to continue after two given tokens, then to answer. In
-// addition it learns where words stand (Wang et al. 2023 on federated document question answering,
+// addition it learns the places of words (Wang et al. 2023 on federated document question answering,
 // TM, LM and TLM, after UDOP, Tang et al. 2023): masked tokens from their places, places from
 // tokens, and both.
 type Mixture struct {

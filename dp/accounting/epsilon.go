@@ -18,8 +18,8 @@ func Epsilon(events []dp.Event, delta float64, acct dp.Accountant) (dp.Guarantee
 	return account(events, delta, acct, query{})
 }
 
-// VisibleEpsilon is Epsilon against an adversary who sees in which rounds each
-// member took part, as whoever watches the network does.
+// VisibleEpsilon is Epsilon against an adversary who sees in which rounds each member took part, as
+// an observer of the network does.
 func VisibleEpsilon(events []dp.Event, delta float64, acct dp.Accountant) (dp.Guarantee, error) {
 	return account(events, delta, acct, query{View: dp.View{Observer: dp.Participants}})
 }

@@ -184,7 +184,7 @@ func TestSearchFloorsAndDiscreteNoise(t *testing.T) {
 	}
 }
 
-// What is no distribution is refused by name; a source that ends is an error.
+// What is not a distribution is refused by name; a source that ends is an error.
 func TestSearchRefuses(t *testing.T) {
 	for text, says := range map[string]string{
 		"":                           "MEAN being the expected number",

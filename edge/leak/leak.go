@@ -27,7 +27,7 @@ type Settings struct {
 	Uplink string  // masked scheme, of package quant
 	Own    float64 // noise that the device adds itself, over the clip norm
 	Rounds uint64  // that the job announces; 0: not known
-	Bits   float64 // bound on what they all could tell, whoever lies; infinite: none
+	Bits   float64 // bound on what they all could tell if all others lie; infinite: none
 
 	Program    []byte       // the training step, made again
 	Trainer    edge.Trainer // which runs it

@@ -39,7 +39,7 @@ func (p *probe) matching(labels *attack, hints ...*attack) *attack {
 	case p.Layout.Method.Task != model.TaskClassify:
 		a.why = "it is written for texts with one label"
 	case p.examples > mostMatched:
-		a.why = fmt.Sprintf("an update is of more examples than the %d of which it finds anything in seconds", mostMatched)
+		a.why = fmt.Sprintf("an update averages more examples than the %d that it can match in seconds", mostMatched)
 	}
 	if a.why != "" {
 		return a

@@ -132,7 +132,7 @@ func (s Spec) Validate() error {
 	case (s.WeightCap > 0) != (s.MeanWeight > 0) || !(s.MeanWeight >= 0 && s.MeanWeight <= 1):
 		return fmt.Errorf("training.mean_weight is %v and training.weight_cap %d: give both, a mean weight in (0, 1], or neither", s.MeanWeight, s.WeightCap)
 	case s.Dual && s.WeightCap > 0:
-		return fmt.Errorf("training.dual with training.weight_cap %d: what a dual variable is held against is a mean in which all count alike", s.WeightCap)
+		return fmt.Errorf("training.dual with training.weight_cap %d: a dual variable needs a mean in which all count alike", s.WeightCap)
 	case s.Epochs > s.Steps:
 		return fmt.Errorf("training.epochs is %d and training.steps %d, the most steps of a device: a pass takes one at least. "+
 			"training.steps of epochs x examples of a device / batch would do, %d for devices of up to training.batch = %d examples",

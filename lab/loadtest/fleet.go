@@ -53,7 +53,7 @@ type Fleet struct {
 const handshakes = 64
 
 // errProviders is a job that no light device takes part in.
-var errProviders = errors.New("the job protects providers inside devices, of which these have none")
+var errProviders = errors.New("the job protects providers inside devices; these devices have none")
 
 // New makes a fleet that joins by a token, as serve prints it.
 func New(cfg Config, joinToken string) (*Fleet, error) {

@@ -107,10 +107,10 @@ func TestTLS(t *testing.T) {
 	over(t, s.ClientURL(), queue.Access{CA: ca, Cert: cert, Key: key})
 	for what, a := range map[string]queue.Access{
 		"an authority that did not sign the server": {CA: otherCA, Cert: cert, Key: key},
-		"no certificate":         {CA: ca},
-		"a stranger's":           {CA: ca, Cert: strange, Key: strangeKey},
-		"a key that is no file":  {CA: ca, Cert: cert, Key: filepath.Join(t.TempDir(), "none")},
-		"authorities in no file": {CA: filepath.Join(t.TempDir(), "none"), Cert: cert, Key: key},
+		"no certificate":           {CA: ca},
+		"a stranger's":             {CA: ca, Cert: strange, Key: strangeKey},
+		"a key that is not a file": {CA: ca, Cert: cert, Key: filepath.Join(t.TempDir(), "none")},
+		"authorities in no file":   {CA: filepath.Join(t.TempDir(), "none"), Cert: cert, Key: key},
 	} {
 		if b, err := queue.Connect(t.Context(), s.ClientURL(), a); err == nil {
 			ok(t, b.Close())

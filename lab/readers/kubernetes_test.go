@@ -195,7 +195,7 @@ func consistent(t *testing.T, name string, c core.Container, pod core.PodSpec, c
 	}
 	for _, mount := range c.VolumeMounts {
 		if !slices.Contains(claims, mount.Name) {
-			t.Errorf("%s mounts %s, which is no volume of it", name, mount.Name)
+			t.Errorf("%s mounts %s, which is not a volume of it", name, mount.Name)
 		}
 	}
 	probes := 0
@@ -216,7 +216,7 @@ func consistent(t *testing.T, name string, c core.Container, pod core.PodSpec, c
 		if e.Name == "STARLING_GATEWAY_LISTEN" || e.Name == "STARLING_GATEWAY_HEALTH" {
 			_, port, _ := strings.Cut(e.Value, ":")
 			if !has(c, intstr.Parse(port)) {
-				t.Errorf("%s listens at %s, which is no port of it", name, e.Value)
+				t.Errorf("%s listens at %s, which is not a port of it", name, e.Value)
 			}
 		}
 	}

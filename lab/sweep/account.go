@@ -28,7 +28,7 @@ func (p *Plan) AccountSearch(by string) error {
 	}
 	x := Index{Axes: p.Axes}
 	if len(x.Searched()) == 0 {
-		return badSetting("account_search is %s, and no axis stands under search: name those that validation chooses of", search)
+		return badSetting("account_search is %s, and no axis is listed under search: list those that validation chooses from", search)
 	}
 	if p.Search != "" {
 		return badSetting("account_search is %s already", p.Search)

@@ -113,7 +113,7 @@ func TestAccountedSearchIsCounted(t *testing.T) {
 func TestAccountedSearchRefuses(t *testing.T) {
 	for _, c := range []struct{ text, by, says string }{
 		{searched, "fixed:3", "account_search is accounting: \"fixed:3\""},
-		{strings.Replace(searched, "search: {", "#", 1), "poisson:3", "no axis stands under search"},
+		{strings.Replace(searched, "search: {", "#", 1), "poisson:3", "no axis is listed under search"},
 		{strings.Replace(searched, "privacy.clip_norm: [0.5, 1]", "privacy.epsilon: [4, 8]", 1), "poisson:3", "trials differ in privacy.epsilon"},
 		{strings.Replace(searched, "privacy.clip_norm: [0.5, 1]", "rounds: [1, 2]", 1), "poisson:3", "trials differ in rounds"},
 		{searched, "poisson:9000", "more than 10000 points"},

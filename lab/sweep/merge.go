@@ -26,7 +26,7 @@ func ReadAll(dirs ...string) (x *Index, done []*Record, failed []Failure, err er
 		if i == 0 {
 			x = next
 		} else if err := x.merge(next); err != nil {
-			return nil, nil, nil, fmt.Errorf("%s is no part of the sweep in %s: %w", dir, dirs[0], err)
+			return nil, nil, nil, fmt.Errorf("%s is not part of the sweep in %s: %w", dir, dirs[0], err)
 		}
 		for _, r := range records {
 			if o := made[r.ID]; o == nil {

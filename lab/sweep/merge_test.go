@@ -37,7 +37,7 @@ func TestFoldersOfOneSweep(t *testing.T) {
 	}
 	other := t.TempDir()
 	ok(t, l.Keep(&Plan{Axes: p.Axes[:1], Points: p.Points[:1]}, other))
-	if _, _, _, err := ReadAll(dirs[0], other); err == nil || !strings.Contains(err.Error(), "is no part of the sweep in "+dirs[0]) {
+	if _, _, _, err := ReadAll(dirs[0], other); err == nil || !strings.Contains(err.Error(), "is not part of the sweep in "+dirs[0]) {
 		t.Errorf("another sweep: %v", err)
 	}
 }

@@ -325,7 +325,7 @@ func (p *Plan) except(groups []map[string]string) error {
 			return len(group) > 0
 		})
 		if len(p.Points) == before {
-			return badSetting("except[%d], %v, is no point of vary", i, group)
+			return badSetting("except[%d], %v, is not a point of vary", i, group)
 		}
 	}
 	if len(p.Points) == 0 {
@@ -354,7 +354,7 @@ func (p *Plan) check() error {
 	for axis, value := range p.Compare {
 		i := slices.IndexFunc(p.Axes, func(a Axis) bool { return a.Name == axis })
 		if i < 0 || p.Axes[i].Search {
-			return badSetting("compare.%s is no axis of vary", axis)
+			return badSetting("compare.%s is not an axis of vary", axis)
 		}
 		if !slices.Contains(p.Axes[i].Values, value) {
 			return badSetting("compare.%s is %q, want one of %s", axis, value, strings.Join(p.Axes[i].Values, ", "))

@@ -32,7 +32,7 @@ func (d Division) String() string {
 		out += fmt.Sprintf("; %d users are held out", d.HeldOut)
 	}
 	if d.Reused > 1 {
-		out += fmt.Sprintf("; each stands for %.3g of the population", d.Reused)
+		out += fmt.Sprintf("; each represents %.3g of the population", d.Reused)
 	}
 	return out
 }

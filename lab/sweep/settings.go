@@ -398,7 +398,7 @@ func newChange(key string, value any) (change, error) {
 	}
 	at := slices.Index(settingNames(), key)
 	if at < 0 {
-		return nil, badSetting("%s is no setting%s", key, nearest.Question(key, "", append(settingNames(), "rounds", "task", "base_format")))
+		return nil, badSetting("%s is not a setting%s", key, nearest.Question(key, "", append(settingNames(), "rounds", "task", "base_format")))
 	}
 	b, err := strict.Encode(map[string]any{key: value})
 	if err != nil {

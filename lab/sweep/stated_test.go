@@ -78,7 +78,7 @@ func TestPresetsFitTheirBases(t *testing.T) {
 		}
 		for i, n := range hit {
 			if n == 0 {
-				t.Errorf("%s: refused %v is no point", name, s.Refused[i].On)
+				t.Errorf("%s: refused %v is not a point", name, s.Refused[i].On)
 			}
 		}
 	}

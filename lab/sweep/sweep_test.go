@@ -84,7 +84,7 @@ func TestSweepFilesThatAreRefused(t *testing.T) {
 		"vary: {method: {a: 1}}":           "not a group",
 		"vary: {populatoin: [1000, 2000]}": "populatoin",
 		"colour: red":                      "colour",
-		"set: {popultion: 100}":            "popultion is no setting; did you mean population?",
+		"set: {popultion: 100}":            "popultion is not a setting; did you mean population?",
 		"set: {cohort: 6.5}":               `cohort: "6.5" is not a whole number`,
 		"set: {ranks: [1, 2.5]}":           `ranks: "2.5" is not a whole number`,
 		"seeds: [1.5]":                     `seeds: "1.5" is not a whole number`,
@@ -94,7 +94,7 @@ func TestSweepFilesThatAreRefused(t *testing.T) {
 		"set: {alpha: 0}":                                      "alpha is 0",
 		"vary: {alpha: [1, 1]}":                                "same simulation",
 		"vary: {alpha: [1, 2]}\ncompare: {alpha: 3}":           "want one of 1, 2",
-		"compare: {method: x}":                                 "no axis",
+		"compare: {method: x}":                                 "not an axis",
 		"vary: {a.b: [" + strings.Repeat("1,", 10_001) + "1]}": "more than",
 	} {
 		_, err := Parse(strings.NewReader(text), "")
@@ -331,10 +331,10 @@ func TestRunsBeforeRuns(t *testing.T) {
 		t.Errorf("the table says %v", flat)
 	}
 	for want, bad := range map[string]func(*Settings){
-		"not counted together": func(s *Settings) { s.Job = clone(s.Job); drop(s.Job, "privacy") },
-		"roundz is no setting": func(s *Settings) { s.First = map[string]any{"roundz": 2} },
-		"given too":            func(s *Settings) { s.Job = clone(s.Job); set(s.Job, "adapter.start", "x") },
-		"ranks up to 5":        func(s *Settings) { s.First = map[string]any{"adapter.rank_max": 5} },
+		"not counted together":    func(s *Settings) { s.Job = clone(s.Job); drop(s.Job, "privacy") },
+		"roundz is not a setting": func(s *Settings) { s.First = map[string]any{"roundz": 2} },
+		"given too":               func(s *Settings) { s.Job = clone(s.Job); set(s.Job, "adapter.start", "x") },
+		"ranks up to 5":           func(s *Settings) { s.First = map[string]any{"adapter.rank_max": 5} },
 	} {
 		s := s
 		bad(&s)

@@ -24,7 +24,7 @@ type Questions struct {
 	Truths   [][]string
 }
 
-var errNoAnswers = errors.New("has a question and no answers to hold it to")
+var errNoAnswers = errors.New("has a question and no right answers")
 
 // AnswerScore says how well answers fit, each figure 0..1.
 type AnswerScore struct {

@@ -43,11 +43,11 @@ func TestFindInTheLocalCache(t *testing.T) {
 			t.Errorf("%q was found at %s", name, dir)
 		}
 	}
-	// A revision that is no hash must not lead out of the snapshots.
+	// A revision that is not a hash must not lead out of the snapshots.
 	if err := model.WriteFiles(filepath.Join(repo, "refs"), map[string][]byte{"main": []byte("../../..")}); err != nil {
 		t.Fatal(err)
 	}
 	if dir, err := Find("org/small-bert"); err == nil {
-		t.Errorf("a revision that is no hash led to %s", dir)
+		t.Errorf("a revision that is not a hash led to %s", dir)
 	}
 }

@@ -146,10 +146,10 @@ func (c *Client) Fetch(ctx context.Context, name, revision string) (*Fetched, er
 		revision = "main"
 	}
 	if !repoName.MatchString(name) || strings.Contains(name, "--") || strings.Contains(name, "..") {
-		return nil, fmt.Errorf("%.200q is no model's name on a hub: owner/name", name)
+		return nil, fmt.Errorf("%.200q is not a model's name on a hub: owner/name", name)
 	}
 	if !revisionName.MatchString(revision) || strings.Contains(revision, "..") {
-		return nil, fmt.Errorf("%.200q is no revision: a branch, a tag or a commit", revision)
+		return nil, fmt.Errorf("%.200q is not a revision: a branch, a tag or a commit", revision)
 	}
 	if c.Offline {
 		return nil, fmt.Errorf("%w: HF_HUB_OFFLINE is set; %s", ErrOffline, c.byHand(name))
@@ -177,7 +177,7 @@ func (c *Client) Fetch(ctx context.Context, name, revision string) (*Fetched, er
 	for i, want := range wanted {
 		e, ok := list[want]
 		if !ok && i == 0 {
-			return nil, fmt.Errorf("%s has no %s: it is no model of transformers", name, want)
+			return nil, fmt.Errorf("%s has no %s: it is not a model of transformers", name, want)
 		}
 		if !ok {
 			continue
@@ -249,7 +249,7 @@ func weights(list map[string]entry, name string, get func(entry) error, folder s
 	for _, shard := range names {
 		e, ok := list[shard]
 		if !ok {
-			return nil, fmt.Errorf("%s of %s names %.200q, which does not lie beside it", model.IndexFile, name, shard)
+			return nil, fmt.Errorf("%s of %s names %.200q, which is not in the same folder", model.IndexFile, name, shard)
 		}
 		shards = append(shards, e)
 	}

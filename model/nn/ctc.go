@@ -75,7 +75,7 @@ func (f elementary) ctc(logits, labels, keep *graph.Node, blank int) (loss, grad
 	d := logits.Shape().Dimensions
 	b, s, v, l := d[0], d[1], d[2], labels.Shape().Dimensions[1]
 	if s > mostSpelt {
-		panic(fmt.Errorf("sequence is %d frames, of which a text may be spelt by %d at most", s, mostSpelt))
+		panic(fmt.Errorf("sequence is %d frames, of which at most %d may spell a text", s, mostSpelt))
 	}
 	u, frames := 2*l+1, s+1
 	cast := func(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.Float32) }

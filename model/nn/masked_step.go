@@ -9,8 +9,8 @@ import (
 	"github.com/starling-fl/starling/model/trainer"
 )
 
-// Names of a MaskedStep's inputs beside its tokens, their weights, [trainer.InputRate] and [trainer.InputStep];
-// Predicted is the number of each one's values.
+// Names of a MaskedStep's inputs besides its tokens, their weights, [trainer.InputRate] and
+// [trainer.InputStep]; Predicted is the number of each one's values.
 const (
 	MaskedPlaces    = "places"      // int32: which of the step's tokens are predicted
 	MaskedRows      = "rows"        // int32: the rows that they are of
@@ -18,7 +18,7 @@ const (
 	MaskedRowWeight = "row_weights" // float32: how much each counts in the prediction from its row
 )
 
-// Names of what a MaskedStep trains beside the encoder, and endings of its moments' names.
+// Names of what a MaskedStep trains besides the encoder, and endings of its moments' names.
 const (
 	WordEmbeddings = "embeddings.word_embeddings.weight"
 	MaskedBias     = "cls.predictions.bias"

@@ -111,7 +111,7 @@ func (s StepSpec) Layout() (*model.Layout, error) {
 		return nil, fmt.Errorf("nn: %d clients at once: want 0..%d, that label texts or words by LoRA, biases or a head, over embeddings that stay",
 			s.Clients, MaxClients)
 	case s.Keep && (s.Clients > 0 || !Keepable(lay)):
-		return nil, fmt.Errorf("nn: a step keeps what convolutions make that one client hears by and nobody trains")
+		return nil, fmt.Errorf("nn: a step with kept convolutions needs one client and untrained convolutions")
 	case !(s.WeightDecay >= 0 && s.WeightDecay < 1):
 		return nil, fmt.Errorf("nn: weight decay is %v, want within [0, 1)", s.WeightDecay)
 	}

@@ -364,7 +364,7 @@ func finite(raw model.RawTensor) ([]float32, error) {
 // strange says why the first of the tensors that are left is not read.
 func (f *file) strange(l *model.Layout) error {
 	name := slices.Sorted(maps.Keys(f.left))[0]
-	why := "it is no tensor of the base's or of its head's"
+	why := "it is not a tensor of the base's or of its head's"
 	module, low := strings.CutSuffix(name, suffixA)
 	if !low {
 		module, low = strings.CutSuffix(name, suffixB)
@@ -375,7 +375,7 @@ func (f *file) strange(l *model.Layout) error {
 	case low && slices.ContainsFunc(l.Entries(), func(e model.Entry) bool { return e.Kind == model.KindHead && moduleOf(e.Name) == module }):
 		why = "a low-rank update of the head, which is trained whole: PEFT saves it so with modules_to_save"
 	case low:
-		why = "a low-rank update of what is no linear map of the base's"
+		why = "a low-rank update of what is not a linear map of the base's"
 	case strings.Contains(name, "lora_"):
 		why = "a part of another method than LoRA"
 	}

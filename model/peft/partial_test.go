@@ -176,11 +176,11 @@ func TestPEFTRefusesModulesByName(t *testing.T) {
 		}
 	}
 	for want, extra := range map[string]string{
-		"table of embeddings":   "bert.embeddings.word_embeddings.lora_embedding_A",
-		"update of the head":    "classifier.lora_A.weight",
-		"no linear map of":      "bert.encoder.layer.7.attention.self.query.lora_A.weight",
-		"another method":        "bert.encoder.layer.0.attention.self.query.lora_magnitude_vector.weight",
-		"no tensor of the base": "bert.encoder.layer.0.attention.self.rotary",
+		"table of embeddings":      "bert.embeddings.word_embeddings.lora_embedding_A",
+		"update of the head":       "classifier.lora_A.weight",
+		"not a linear map of":      "bert.encoder.layer.7.attention.self.query.lora_A.weight",
+		"another method":           "bert.encoder.layer.0.attention.self.query.lora_magnitude_vector.weight",
+		"not a tensor of the base": "bert.encoder.layer.0.attention.self.rotary",
 	} {
 		fsys := partOf(t, c, map[string]any{"target_modules": query}, []string{q0, q1}, nil)
 		st, err := model.ParseSafeTensors(fsys[model.AdapterFile].Data)

@@ -25,7 +25,7 @@ type Features struct {
 	size  int                             // by mu
 }
 
-// Maker is what the bits of features follow from, beside the recording.
+// Maker is what determines the bits of features, together with the recording.
 type Maker struct {
 	Base  [sha256.Size]byte
 	Fused bool

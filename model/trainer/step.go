@@ -1,6 +1,6 @@
 package trainer
 
-// Names of a step's tensors beside its task's columns; what it trains goes by the layout's names,
+// Names of a step's tensors besides its task's columns; what it trains goes by the layout's names,
 // and what is frozen by the base's. A compiled program must have them so.
 const (
 	InputRate = "learning_rate"    // float32 []

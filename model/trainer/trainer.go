@@ -60,8 +60,8 @@ type Task struct {
 	Layout *model.Layout
 	Rank   int       // 0: the head alone
 	Start  []float32 // Layout.Size(Rank) values; the trainer must not change them
-	// MostSteps is what Work is held against where it is more than Steps: the same for
-	// anyone who trains, whatever each holds.
+	// MostSteps replaces Steps in the check of Work if it is larger: it is the same for all
+	// devices, whatever each holds.
 	MostSteps int
 	// Columns are a step's inputs but for its learning rate and number; every batch
 	// has them, in this order.

@@ -23,7 +23,7 @@ func Open(path string) (*Engine, error) {
 	case path == "":
 		return nil, fmt.Errorf("%w: no plugin is named: --pjrt /path/to/plugin.so", ErrPlugin)
 	case !filepath.IsAbs(path):
-		return nil, fmt.Errorf("%w: %s is no absolute path: a plugin is never searched for", ErrPlugin, path)
+		return nil, fmt.Errorf("%w: %s is not an absolute path: a plugin is never searched for", ErrPlugin, path)
 	case strings.Contains(path, ","):
 		return nil, fmt.Errorf("%w: %s has a comma, which the loader takes for the end of the path", ErrPlugin, path)
 	}

@@ -270,7 +270,7 @@ func TestPluginsThatAreRefused(t *testing.T) {
 	none := filepath.Join(dir, "none.so")
 	ok(t, os.WriteFile(none, []byte("no library"), 0o600))
 	for path, want := range map[string]string{
-		"": "--pjrt", "cpu": "no absolute path", filepath.Join(dir, "a,tf32=true"): "comma", filepath.Join(dir, "gone"): "no such file", none: "",
+		"": "--pjrt", "cpu": "not an absolute path", filepath.Join(dir, "a,tf32=true"): "comma", filepath.Join(dir, "gone"): "no such file", none: "",
 	} {
 		if _, err := Open(path); !errors.Is(err, ErrPlugin) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", path, err)

@@ -13,7 +13,7 @@ import (
 // A Deal divides a round's devices into groups. A device's group follows, through a verifiable
 // random function, from its enrolled key and from the fields below. Nobody can predict another
 // device's group, and nobody, the coordinator included, can choose the group of a device or of an
-// invented key: a key is in the log before the head exists that it draws with.
+// invented key: a key must be in the log before the head that it draws with exists.
 type Deal struct {
 	Task  [32]byte // of the job
 	Round uint64
@@ -53,7 +53,7 @@ const MaxGroups = 1 << 24
 // MaxGroups in 2^64.
 func (d *Deal) Group(key *[32]byte, proof *[vrf.ProofSize]byte, groups int) (int, error) {
 	if groups < 1 || groups > MaxGroups {
-		return 0, fmt.Errorf("%w: %d groups, must lie in 1..%d", ErrDeal, groups, MaxGroups)
+		return 0, fmt.Errorf("%w: %d groups, must be in 1..%d", ErrDeal, groups, MaxGroups)
 	}
 	output, err := vrf.Verify(key, d.input(), proof)
 	if err != nil {

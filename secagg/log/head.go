@@ -128,11 +128,11 @@ func parseHead(text, name string) (h Head, err error) {
 		return h, fmt.Errorf("%w: it is of the log %.80q, not %q", ErrHead, lines[0], name)
 	}
 	if h.Size, err = strconv.ParseInt(lines[1], 10, 64); err != nil || h.Size < 0 || h.Size > MaxSize {
-		return Head{}, fmt.Errorf("%w: size %.20q, must lie in 0..%d", ErrHead, lines[1], int64(MaxSize))
+		return Head{}, fmt.Errorf("%w: size %.20q, must be in 0..%d", ErrHead, lines[1], int64(MaxSize))
 	}
 	root, err := base64.StdEncoding.DecodeString(lines[2])
 	if err != nil || len(root) != tlog.HashSize {
-		return Head{}, errors.Join(fmt.Errorf("%w: root %.60q is no hash", ErrHead, lines[2]), err)
+		return Head{}, errors.Join(fmt.Errorf("%w: root %.60q is not a hash", ErrHead, lines[2]), err)
 	}
 	h.Root = Hash(root)
 	if h.text(name) != text {

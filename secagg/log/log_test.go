@@ -250,7 +250,7 @@ func TestHeadsAreSigned(t *testing.T) {
 		t.Errorf("a head that the witness has not signed: %v", err)
 	}
 	if _, err := OpenHead(signed, log, "nobody"); !errors.Is(err, ErrHead) {
-		t.Errorf("a witness that is no key: %v", err)
+		t.Errorf("a witness that is not a key: %v", err)
 	}
 	w, err := note.NewSigner(wit)
 	if err != nil {

@@ -74,11 +74,11 @@ func root(size int64, leaves []leaf, other func(level int, n int64) (Hash, error
 func (m *Members) check(size int64, keys int) error {
 	switch {
 	case keys < 1 || keys > MaxMembers:
-		return fmt.Errorf("%w: of %d keys, must lie in 1..%d", ErrProof, keys, MaxMembers)
+		return fmt.Errorf("%w: of %d keys, must be in 1..%d", ErrProof, keys, MaxMembers)
 	case len(m.Leaves) != keys || len(m.At) != keys:
 		return fmt.Errorf("%w: it is about %d leaves and %d times, not %d", ErrProof, len(m.Leaves), len(m.At), keys)
 	case size < 1 || size > MaxSize:
-		return fmt.Errorf("%w: in a log of %d keys, must lie in 1..%d", ErrProof, size, int64(MaxSize))
+		return fmt.Errorf("%w: in a log of %d keys, must be in 1..%d", ErrProof, size, int64(MaxSize))
 	}
 	for _, n := range m.Leaves {
 		if n < 0 || n >= size {
@@ -101,7 +101,7 @@ func (m *Members) sorted(keys [][32]byte) ([]leaf, error) {
 	slices.SortFunc(leaves, func(a, b leaf) int { return cmp.Compare(a.n, b.n) })
 	for i := 1; i < len(leaves); i++ {
 		if leaves[i].n == leaves[i-1].n {
-			return nil, fmt.Errorf("%w: leaf %d stands for two keys", ErrProof, leaves[i].n)
+			return nil, fmt.Errorf("%w: leaf %d is given to two keys", ErrProof, leaves[i].n)
 		}
 	}
 	return leaves, nil
@@ -155,7 +155,7 @@ func (m *Members) Check(head Head, keys [][32]byte) error {
 	case len(rest) != 0:
 		return fmt.Errorf("%w: %d hashes too many", ErrProof, len(rest))
 	case have != head.Root:
-		return fmt.Errorf("%w: not all of %d keys stand in the log of %d", ErrProof, len(keys), head.Size)
+		return fmt.Errorf("%w: not all of %d keys are in the log of %d", ErrProof, len(keys), head.Size)
 	}
 	return nil
 }

@@ -29,8 +29,8 @@ type Model struct {
 	MaxFailure float64 // probability that a shard fails, at most; 0: 0.01
 }
 
-// Params are a threshold and what it gives. Logarithms are to base 2; null in
-// JSON (negative infinity here) stands for an impossible event.
+// Params are a threshold and what it gives. Logarithms are to base 2; null in JSON (negative
+// infinity here) is an impossible event.
 type Params struct {
 	Model      // with its defaults filled in, and the threshold
 	Shards int // per round
@@ -219,7 +219,7 @@ func (p Params) Explain() string {
 	line("threshold      %d of %d", p.Threshold, p.Shard)
 	if p.SemiHonest {
 		line("server         follows the protocol: a shard breaks when %d members hand it their shares", p.BreachCount)
-		line("               (a server that lies about who dropped is NOT withstood)")
+		line("               (NOT secure against a server that lies about who dropped)")
 	} else {
 		line("server         may lie: a shard breaks when %d members collude with it (2t > g + corrupted otherwise)", p.BreachCount)
 	}

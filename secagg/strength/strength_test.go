@@ -71,7 +71,7 @@ func TestChooseRefuses(t *testing.T) {
 		}
 	}
 	p, err := Choose(Model{Shard: 128, Dropout: 0.3, Corrupt: 0.1, Cohort: 1000, SemiHonest: true})
-	if err != nil || p.Threshold != 44 || !strings.Contains(p.Explain(), "NOT withstood") {
+	if err != nil || p.Threshold != 44 || !strings.Contains(p.Explain(), "NOT secure") {
 		t.Errorf("%+v, %v\n%s", p, err, p.Explain())
 	}
 }

@@ -31,7 +31,7 @@ type Product struct {
 	Terms   []Axis // their C is 0
 }
 
-// Plan is a product that was held against a memory's size.
+// Plan is a product that was checked against a memory's size.
 type Plan struct {
 	p       Product
 	memory  int    // bytes

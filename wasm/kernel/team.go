@@ -10,8 +10,8 @@ import (
 )
 
 // Team is the goroutines that compute products together, one after the other: its owner's, and helpers that
-// wait for the next one. To start a goroutine for each, or to wake one, takes longer than a small product does, so
-// who waits looks again and again for a while before it sleeps. A nil Team is its owner alone.
+// wait for the next one. To start a goroutine for each, or to wake one, takes longer than a small product does,
+// so helpers spin for a while before they sleep. A nil Team is its owner alone.
 type Team struct {
 	owner   gate
 	helpers []*helper

@@ -65,9 +65,8 @@ func step(ctx context.Context, spec Spec) ([]byte, error) {
 		step.Memory, mib, err)
 }
 
-// Forward makes the forward pass of one example into a program, for those who
-// took part and try what came of it. It is exact whatever the job trained with: it
-// runs wherever a program does.
+// Forward makes the forward pass of one example into a program, for participants who try the
+// released model. It is exact whatever the job trained with, so it runs wherever a program does.
 func Forward(spec Spec) ([]byte, error) {
 	j := spec.Job
 	pass := nn.ForwardSpec{

@@ -55,7 +55,7 @@ func TestHostileDeepBase(t *testing.T) {
 		t.Errorf("it was asked %d times more", leaving.after)
 	}
 	if _, err := Remake(t.Context(), math.NaN(), j.Name, j.Labels, recipe, b, 8, Hosts[0]); !errors.Is(err, ErrWork) {
-		t.Errorf("a limit that is no number: %v", err)
+		t.Errorf("a limit that is not a number: %v", err)
 	}
 }
 

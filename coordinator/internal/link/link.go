@@ -127,8 +127,8 @@ func (l *Link) Kill(cause error) {
 // Abandon takes no more frames for the device, whose connection ends by itself.
 func (l *Link) Abandon() { l.dead = true }
 
-// Useless counts a message that changed nothing, since the device's last one that did; who
-// sends too many is cut off. Useful is one that did.
+// Useless counts messages in a row that changed nothing; too many end the link. Useful, a message
+// that changed something, resets the count.
 func (l *Link) Useless() {
 	if l.faults++; l.faults > MaxFaults {
 		l.Finish(Frame(&wire.Error{Code: wire.CodeProtocol, Text: ErrFaults.Error()}))

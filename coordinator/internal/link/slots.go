@@ -51,7 +51,7 @@ func (s *Slots) Idle() <-chan struct{} {
 	return empty
 }
 
-// Close lets nobody in any more; again says that it was closed before.
+// Close refuses all later entries; again reports whether it was closed before.
 func (s *Slots) Close() (idle <-chan struct{}, again bool) {
 	s.mu.Lock()
 	again, s.closed = s.closed, true

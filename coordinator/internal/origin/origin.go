@@ -4,7 +4,7 @@ package origin
 import "net/netip"
 
 // Of is what counts as one origin of the address "host:port": an IPv4 address, or
-// the /64 that anyone who has an IPv6 address has. All that is no IP address is one,
+// the /64 that anyone who has an IPv6 address has. All that is not an IP address is one,
 // the zero Prefix.
 func Of(address string) netip.Prefix {
 	p, err := netip.ParseAddrPort(address)

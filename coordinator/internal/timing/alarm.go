@@ -2,8 +2,8 @@ package timing
 
 import "time"
 
-// Alarm wakes anyone who waits on its channel. It is set anew only where the time has changed: that costs
-// more than many an event.
+// Alarm wakes anyone who waits on its channel. It is set anew only where the time has changed: setting it
+// costs more than handling most events.
 type Alarm struct {
 	set   time.Time
 	timer *time.Timer

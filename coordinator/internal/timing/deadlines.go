@@ -1,6 +1,6 @@
-// Package timing computes deadlines: how long each state of a round may last, when its shards
-// are late, and how long devices with a broken connection are waited for. None of it
-// sleeps: anyone who holds it asks when the next moment is, and says that it has come.
+// Package timing computes deadlines: how long each state of a round may last, when its shards are
+// late, and how long devices with a broken connection are waited for. It has no clock and never
+// sleeps: callers ask for the next deadline and report that it has passed.
 package timing
 
 import (

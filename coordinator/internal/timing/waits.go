@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Waits are those who are waited for, each until a moment of its own; the next is known
-// without a walk, since it is asked for before every event.
+// Waits holds the devices that are waited for, each until its own deadline. The next deadline is
+// kept, since it is asked for before every event.
 type Waits[K comparable] struct {
 	of   map[K]time.Time
 	next time.Time // no wait ends earlier; zero: nobody is waited for
@@ -37,12 +37,12 @@ func (w *Waits[K]) Of(k K) (until time.Time, waited bool) {
 	return until, waited
 }
 
-// Len is how many are waited for, All who, and until when. The loop over All may change how
-// long somebody is waited for.
+// Len is the number of waits; All yields each device with its deadline. The loop over All may
+// change deadlines.
 func (w *Waits[K]) Len() int                     { return len(w.of) }
 func (w *Waits[K]) All() iter.Seq2[K, time.Time] { return maps.All(w.of) }
 
-// Next is a moment before which no wait ends; zero: nobody is waited for.
+// Next is a time before which no wait ends; zero: there are no waits.
 func (w *Waits[K]) Next() time.Time { return w.next }
 
 // Expired yields those whose wait is over, which it ends; the loop may begin and

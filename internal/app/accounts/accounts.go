@@ -20,10 +20,9 @@ import (
 	"github.com/starling-fl/starling/internal/leaf/durable"
 )
 
-// Folder is the folder of what this user's data has given. A data set is known
-// there by its examples, wherever its file lies and under whatever identity it joins:
-// copied, renamed, sorted or grown by some lines it is the same one, and continues with
-// the same account. Of the examples only a keyed sample of hashes is kept.
+// Folder holds the accounts of this user's data sets. A data set is known by its examples, whatever
+// its path and identity: copied, renamed, sorted or grown by some lines it continues with the same
+// account. Of the examples only a keyed sample of hashes is kept.
 type Folder struct {
 	dir string
 	key []byte
@@ -127,10 +126,9 @@ func (a *Folder) find(hashes map[string]bool, data string) (found []string, of [
 	return found, of, nil
 }
 
-// Take opens the account of a data set and holds it: one job at a time asks for the
-// data, whatever identity it is given under. Where several accounts turn out to be of
-// one data set, or an older version of this program has kept one beside the identity
-// file, they are added up, and the others set aside.
+// Take opens the account of a data set and holds it: one job at a time uses the data, under
+// whatever identity. Several accounts of one data set, and one that an older version kept next to
+// the identity file, are added up and the others set aside.
 func (a *Folder) Take(set *dataset.Set, data, identity string) (_ *edge.Account, release func() error, err error) {
 	real, err := realPath(data)
 	if err != nil {
@@ -253,8 +251,7 @@ func realPath(data string) (string, error) {
 	return at, nil
 }
 
-// OldPath returns where versions before kept what a data file has given: beside the
-// identity.
+// OldPath returns the path of an older version's account: next to the identity.
 func OldPath(identity, data string) (string, error) {
 	name, err := dataName(data)
 	return filepath.Join(filepath.Dir(identity), "account-"+name+".json"), err

@@ -1,4 +1,4 @@
-// Package accounts keeps on a device what its user's data has given, and under which identity:
-// one folder of accounts (edge.Account) for all data sets, each known again by a sample of its
-// examples' keyed hashes; who was in its shards; and the files that one process at a time holds.
+// Package accounts keeps a device's accounts (edge.Account), one for each data set, in one folder.
+// A data set is recognized by a sample of its examples' keyed hashes. The folder also holds
+// identities, proofs of shards' members, and lock files.
 package accounts

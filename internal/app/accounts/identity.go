@@ -12,9 +12,8 @@ import (
 	"github.com/starling-fl/starling/edge"
 )
 
-// IdentityPath returns where a data file's identity is kept if none is given: each
-// file has its own, so that two of them can take part beside each other on one
-// machine, and the same data never does so twice, which would count it double.
+// IdentityPath returns the default path of a data file's identity. Each file has its own, so that
+// two files can take part at once and the same data cannot take part twice.
 func IdentityPath(data string) (string, error) {
 	name, err := dataName(data)
 	if err != nil {

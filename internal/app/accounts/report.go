@@ -90,7 +90,7 @@ func Print(w io.Writer, account *edge.Account) error {
 			shown.Example, shown.Data, most.ExampleBits, most.Bits)
 	}
 	if len(s.Noiseless) > 0 {
-		fmt.Fprintf(&b, "of what was given to %s there is no bound: no noise that protects was announced\n", quoted(s.Noiseless))
+		fmt.Fprintf(&b, "what was given to %s has no bound: no protecting noise was announced\n", quoted(s.Noiseless))
 	}
 	printLogs(&b, account.Logs())
 	_, err = io.WriteString(w, b.String())

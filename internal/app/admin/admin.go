@@ -58,7 +58,7 @@ func (w Where) Open() (Fleet, error) {
 	case w.Server != "" && w.TokenFile == "":
 		return nil, usage.Errorf("--server needs --token-file: a file that holds an operator's token (starling operator add)")
 	case w.Dir != "" && w.TokenFile != "":
-		return nil, usage.Errorf("--token-file is for --server: who has the folder needs no token")
+		return nil, usage.Errorf("--token-file is for --server: with the folder no token is needed")
 	case w.Server != "":
 		return dial(w.Server, w.TokenFile)
 	}

@@ -71,14 +71,14 @@ func (f folder) Spending() (server.Ledger, error) {
 		}
 		for _, e := range charged[j.Name] {
 			if own[e.Round] != hex.EncodeToString(e.Event) {
-				return out, fmt.Errorf("%w: round %d of job %s does not stand in the job's ledger as in the fleet's", store.ErrLedger, e.Round, j.Name)
+				return out, fmt.Errorf("%w: round %d of job %s differs between the job's ledger and the fleet's", store.ErrLedger, e.Round, j.Name)
 			}
 		}
 	}
 	return out, nil
 }
 
-// Adopt makes a folder a server's, where it is none, and says where the job lies if that is
+// Adopt turns a folder into a server's if it is not one yet, and returns the job's path if that is
 // the folder itself.
 func Adopt(dir string, j job.Job) (at string, err error) {
 	if err := named.Dir(dir); err != nil {

@@ -135,7 +135,7 @@ func (r *remote) judge(prefix, act string, say any) (string, error) {
 		}
 	}
 	if found == "" {
-		return "", fmt.Errorf("%w: no enrolled device begins with %.70q, of which it takes 8 digits or more", store.ErrUnknown, prefix)
+		return "", fmt.Errorf("%w: no enrolled identity begins with %.70q (give at least 8 digits)", store.ErrUnknown, prefix)
 	}
 	var out struct {
 		Identity string `json:"identity"`
@@ -191,7 +191,7 @@ func (r *remote) Acts() ([]store.Act, [32]byte, error) {
 		return nil, head, err
 	}
 	if n, err := hex.Decode(head[:], []byte(out.Head)); err != nil || n != len(head) {
-		return nil, head, fmt.Errorf("the coordinator at %s says a head of %.70q, which is no hash", r.base.Host, out.Head)
+		return nil, head, fmt.Errorf("the coordinator at %s sent the head %.70q, which is not a hash", r.base.Host, out.Head)
 	}
 	return out.Acts, head, nil
 }

@@ -62,9 +62,8 @@ func jobBaseDir(j job.Job) (string, error) {
 	return dir, named.Wrap(err)
 }
 
-// Published is where devices can have a job's base from themselves: its name and commit
-// on a hub, or the name of an embedded one, which has no commit. Both are empty of a folder
-// that is nobody else's.
+// Published says where devices can get a job's base themselves: its name and commit on a hub, or
+// the name of an embedded base, which has no commit. Both are empty for an unpublished folder.
 func Published(j job.Job) (name, revision string, err error) {
 	dir, err := jobBaseDir(j)
 	switch {

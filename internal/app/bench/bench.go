@@ -35,7 +35,7 @@ type Config struct {
 	Time  time.Duration // for each kernel
 	Plain bool          // a coordinator on another machine may be asked over http
 
-	Trials   int           // updates of which it is tried what they show, 1 to 1000
+	Trials   int           // updates to attack, 1 to 1000
 	LeakTime time.Duration // no more of them are begun after it; 0: it is not tried
 	Examples int           // that each of them averages, if the job's steps take so many
 	Data     string        // file to make them of; "" for made-up examples
@@ -176,9 +176,9 @@ func (b *Round) work() (*work, error) {
 	}}, nil
 }
 
-// Moves trains two steps of the round's own rate on made-up examples, the second of which sees what
-// the first made of the adapter. It returns the norm of the update, or an error that wraps
-// edge.ErrDiverged if values are not finite then.
+// Moves trains two steps of the round's own rate on made-up examples, the second on the adapter
+// that the first made. It returns the update's norm, or an error that wraps edge.ErrDiverged if
+// values are not finite.
 func (b *Round) Moves(ctx context.Context) (norm float64, err error) {
 	w, err := b.work()
 	if err != nil {

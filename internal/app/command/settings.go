@@ -17,7 +17,7 @@ import (
 // Settings lets a service's flags come from its surroundings, too: what the command line
 // does not give is taken from the variable STARLING_COMMAND_FLAG (STARLING_SERVE_DIR,
 // dashes as underscores), and then from the YAML file of --config, whose keys are flags.
-// A variable or key of the command that is no flag of it is an error: it is a typing
+// A variable or key of the command that is not a flag of it is an error: it is a typing
 // mistake, and would be a setting that does not hold.
 func Settings(cmd *cobra.Command) {
 	file := cmd.Flags().String("config", "", fmt.Sprintf("YAML file of this command's flags, one a line (dir: run1). Precedence: flag, variable %sFLAG, file", prefix(cmd)))

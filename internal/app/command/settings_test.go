@@ -61,7 +61,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestWrongSettings: what is no setting is an error that names it.
+// TestWrongSettings: what is not a setting is an error that names it.
 func TestWrongSettings(t *testing.T) {
 	for name, c := range map[string]struct {
 		environ []string

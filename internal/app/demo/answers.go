@@ -69,7 +69,7 @@ func (f Config) runAnswers(ctx context.Context, told io.Writer) (evaluation.Prin
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(told, "before: exact match %.1f %%, ANLS %.1f on senders that nobody has seen\n", 100*before.ExactMatch, 100*before.ANLS)
+	fmt.Fprintf(told, "before: exact match %.1f %%, ANLS %.1f on unseen senders\n", 100*before.ExactMatch, 100*before.ANLS)
 	result, err := sim.Run(ctx, cfg)
 	if err != nil {
 		return nil, err

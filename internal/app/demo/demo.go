@@ -232,7 +232,7 @@ func (f Config) Run(ctx context.Context, told io.Writer) (evaluation.Printer, er
 		return nil, err
 	}
 	if written != nil {
-		fmt.Fprintf(told, "before: exact match %.1f %% of %d completions by people whom nobody has heard\n", 100*written.Before.ExactMatch, written.Len())
+		fmt.Fprintf(told, "before: exact match %.1f %% of %d completions by unseen people\n", 100*written.Before.ExactMatch, written.Len())
 	}
 	dir := filepath.Join(f.Out, time.Now().Format("20060102-150405"))
 	if err := named.MakeDir(dir); err != nil {

@@ -107,8 +107,8 @@ func (f *Flags) Open() (Engine, error) {
 	return Engine{}, usage.Errorf("--engine is %q, want program or xla", f.name)
 }
 
-// Quickest is the class of arithmetic that runs on this machine alone have where nobody
-// named one: fused where the processor has it, since no device has to follow.
+// Quickest is the default class of arithmetic of runs on this machine alone: fused if the processor
+// has it, since no device has to follow.
 func Quickest() string {
 	if wasm.Fuses() {
 		return job.Fused

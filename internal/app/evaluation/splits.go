@@ -177,7 +177,7 @@ func (s Questions) Report(ctx context.Context, r outcome.Report, layout *model.L
 	return after, nil
 }
 
-// After reports what a job has released, beside the base's score on the test split.
+// After reports the scores of a job's release and of its base on the test split.
 func (s Questions) After(ctx context.Context, r outcome.Report, before evaluate.AnswerScore, result monitor.Result) (outcome.AnswerReport, error) {
 	out := outcome.AnswerReport{Report: r, Before: before, Validations: len(s.Validation.Truths), Questions: len(s.Test.Truths)}
 	out.Validation, out.BestRank = map[string]float64{}, result.BestRank

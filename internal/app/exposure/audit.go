@@ -31,7 +31,7 @@ type Files struct {
 	Columns    dataset.Columns
 }
 
-// Check refuses files of which some are missing or too many.
+// Check refuses missing and superfluous files.
 func (f *Files) Check() error {
 	two, one := f.Members != "" && f.Others != "", f.Data != "" && f.In != ""
 	if two == one || (f.Members != "") != (f.Others != "") || (f.Data != "") != (f.In != "") {

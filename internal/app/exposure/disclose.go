@@ -10,9 +10,10 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// Disclosed is what a model says when others' documents, in which it does not stand, are asked for
-// something that names a provider, a tax number say (Tito et al. 2023, appendix D.1.4): how
-// often the answer is a member's, letter for letter, and as a control how often another other's.
+// Disclosed counts a model's answers when documents of others are asked for something that they do
+// not print and that names a provider, such as a tax number (Tito et al. 2023, appendix D.1.4): how
+// often the answer is a member's, letter for letter, and as a control how often it is another
+// non-member's.
 type Disclosed struct {
 	Key         string `json:"key"`
 	Documents   int    `json:"documents"`

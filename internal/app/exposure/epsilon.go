@@ -19,9 +19,9 @@ type EpsilonReport struct {
 	audit.Bound
 }
 
-// Epsilon bounds the model's epsilon from below by those who were in or out by a coin, with probability 1-level. Delta is
-// that of the epsilon; sold, above 0, is the epsilon that the model is sold with; shadows is the folder of shadow models,
-// "" for none.
+// Epsilon bounds the model's epsilon from below at confidence 1-level, by providers that a coin had in or out.
+// delta is that of the epsilon; sold, above 0, is the claimed epsilon of the model; shadows is the folder of
+// shadow models, "" for none.
 func (a *Audit) Epsilon(ctx context.Context, shadows string, sold, delta, level float64) (EpsilonReport, error) {
 	r := EpsilonReport{Audited: a.Audited, Delta: delta, Sold: sold}
 	looks, err := a.subject.Observe(ctx, a.people, wanted{})
@@ -62,7 +62,7 @@ func (r EpsilonReport) Dossier() dossier.Dossier {
 	case r.Sold > 0 && r.Most <= r.Sold:
 		d.Verdict = append(d.Verdict, "Nothing found, and nothing could be: what the model is sold with is above what so many canaries can show.")
 	case r.Sold > 0:
-		d.Verdict = append(d.Verdict, "No flaw found. It does not follow that there is none.")
+		d.Verdict = append(d.Verdict, "No flaw found. This does not prove that there is none.")
 	}
 	d.Limits = append(append(d.Limits, auditLimits[:1]...),
 		"The bound holds only if each canary was in or out by a fair coin of its own, thrown before the training. Files that were put together in another way bound nothing.")

@@ -103,10 +103,10 @@ func (r MembershipReport) verdict() (out []string) {
 	case !r.Claims:
 		return []string{fmt.Sprintf("Nothing is claimed: %d seeds are fewer than %d.", r.Seeds, membership.MinSeeds)}
 	case r.Suspect:
-		out = append(out, "A control is told from chance: members and others differ in more than membership, or a control of many failed by chance. Do not read the attacks as what training gave away before that is understood.")
+		out = append(out, "A control differs from chance: members and others differ in more than membership, or a control of many failed by chance. Do not read the attacks as what training gave away before that is understood.")
 	}
 	if r.Distinguished {
-		return append(out, fmt.Sprintf("Members are told from others beyond chance (5 %%, corrected for all attacks). The largest area is that of %s.", r.Strongest))
+		return append(out, fmt.Sprintf("Members differ from others beyond chance (5 %%, corrected for all attacks). The largest area is that of %s.", r.Strongest))
 	}
 	return append(out, "No attack tells members from others beyond chance. It does not follow that nothing is given away: stronger attacks, or more providers, may tell.")
 }

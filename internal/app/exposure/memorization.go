@@ -47,7 +47,7 @@ func (a *Audit) Memorization(ctx context.Context, ask []string) (report Memoriza
 	report.Asked = compared{compare(false, false), compare(true, false)}
 	report.Removed = compared{compare(false, true), compare(true, true)}
 	if report.Removed.Model.Members.Questions == 0 || report.Removed.Model.Others.Questions == 0 {
-		return report, fmt.Errorf("the documents hold the answers of %d questions of members and %d of others: there is nothing to remove",
+		return report, fmt.Errorf("the documents hold the answers of %d questions of members and %d of others: nothing can be removed",
 			report.Removed.Model.Members.Questions, report.Removed.Model.Others.Questions)
 	}
 	byKey := map[string][]memorization.Outcome{}
@@ -101,7 +101,7 @@ func (r MemorizationReport) Dossier() dossier.Dossier {
 		"Ranges are of other providers for this model, not of other training runs: one model is one sample of what a job does.",
 		"What matches is removed by a rule (three quarters of its letters): something that tells an answer and is spelt otherwise stays, and others' answers say how much that is.")
 	if r.Blurred {
-		d.Limits = append(d.Limits, "Pages' pictures were blurred where removed words stand. How long these were still shows, and so does what tells an answer and is no word that was read: a logo, or what the scanner missed.")
+		d.Limits = append(d.Limits, "Pages' pictures were blurred where removed words stand. How long these were still shows, and so does what tells an answer and is not a word that was read: a logo, or what the scanner missed.")
 	} else {
 		d.Limits = append(d.Limits, "Text alone is looked at: no pictures of pages were read.")
 	}

@@ -31,7 +31,7 @@ type People struct {
 	Labels   []string
 }
 
-// ErrPeople is files that do not say who was a member.
+// ErrPeople reports files that do not list the members.
 var ErrPeople = errors.New("audit")
 
 // owners are the names that examples go by: "" takes providers where any example names one,
@@ -95,7 +95,7 @@ func apart(members, others *dataset.Set, by string) (*People, error) {
 	return p, nil
 }
 
-// Among are the people of one file, of whom the named ones were members.
+// Among returns the people of one file; the named ones were members.
 func Among(all *dataset.Set, in []string, by string) (*People, error) {
 	name, by, err := owners(by, all)
 	if err != nil {

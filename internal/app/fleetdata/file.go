@@ -19,9 +19,9 @@ type File struct {
 	ByGroup bool    // providers are protected: none is spread over clients
 }
 
-// Load divides the file: 80 % to the clients, 10 % to validation, 10 % to test.
-// Validation chooses the rank and is scored without noise, so whoever the file
-// names is in one of the three alone, as far as there are enough of them.
+// Load divides the file: 80 % to the clients, 10 % to validation, 10 % to test. Validation chooses
+// the rank and is scored without noise, so each named user or provider is in only one of the three,
+// if there are enough of them.
 func (f File) Load() (*Data, error) {
 	all, err := f.Columns.Load(f.Path)
 	if err != nil {
@@ -54,7 +54,7 @@ func (f File) Load() (*Data, error) {
 	train := parts[0]
 	d.Validation, d.Test = parts[1], parts[2]
 	if len(d.Validation.Examples) == 0 || len(d.Test.Examples) == 0 {
-		return nil, usage.Errorf("%s: %d examples are too few to hold out validation and test", f.Path, len(all.Examples))
+		return nil, usage.Errorf("%s: %d examples are too few to hold out validation and test sets", f.Path, len(all.Examples))
 	}
 	if len(train.Examples) < f.Clients {
 		return nil, usage.Errorf("%s: %d of %d examples are left to train on, fewer than %d devices: give more, or --devices",

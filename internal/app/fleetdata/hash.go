@@ -13,9 +13,9 @@ import (
 	"github.com/starling-fl/starling/internal/leaf/named"
 )
 
-// Hash tells what is read at path from what was, or will be: the hash of a file, or of
-// a folder of images or recordings their labels and hashes in order; of a file that names
-// recordings or pages beside it theirs, too; with the columns where they are not the default ones.
+// Hash identifies the data at path: the hash of a file, or of a folder of images or recordings
+// their labels and hashes in order. The hashes of recordings or pages that a file names are
+// included, and so are the columns unless they are the default ones.
 func Hash(path string, columns dataset.Columns, of *dataset.Set) (_ string, err error) {
 	h := sha256.New()
 	at, err := os.Stat(path)

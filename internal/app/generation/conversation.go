@@ -79,7 +79,7 @@ func emit(to *terminal.Streams, prompt string, write func(each func(string) erro
 	return t, err
 }
 
-// Lines are those of standard input, each of which is said.
+// Lines are the lines of standard input, each one a message.
 func Lines(ctx context.Context, to *terminal.Streams, say Say) error {
 	ask := func() error { return nil }
 	if terminal.Is(to.Stdin) {

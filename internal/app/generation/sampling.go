@@ -19,7 +19,7 @@ type Sampling struct {
 	Temperature float64 `json:"temperature"`        // 0: the likeliest token
 	TopK        int     `json:"top_k"`              // of so many likeliest tokens alone; 0: of all
 	TopP        float64 `json:"top_p"`              // of the fewest likeliest that together have this probability; 1: of all
-	Repetition  float64 `json:"repetition_penalty"` // divides positive scores of tokens that stand in the text, multiplies negative ones; 1: none
+	Repetition  float64 `json:"repetition_penalty"` // divides positive scores of tokens in the text, multiplies negative ones; 1: none
 	Seed        uint64  `json:"seed"`
 }
 

@@ -123,7 +123,7 @@ func Handler(m *Model, r Request) http.Handler {
 		mux.HandleFunc(path, func(w http.ResponseWriter, req *http.Request) {
 			c, fields, err := readCompletion(http.MaxBytesReader(w, req.Body, maxBody))
 			if err != nil {
-				refuse(w, http.StatusBadRequest, fmt.Sprintf("the request is no JSON object of at most %d bytes that has the types of OpenAI's: %v", maxBody, err))
+				refuse(w, http.StatusBadRequest, fmt.Sprintf("the request is not a JSON object of at most %d bytes that has the types of OpenAI's: %v", maxBody, err))
 				return
 			}
 			if err := undone(fields); err != nil {
@@ -264,7 +264,7 @@ func Serve(ctx context.Context, m *Model, address string, r Request, ready func(
 		return fmt.Errorf("--listen: %w", err)
 	}
 	if !loopback(host) {
-		return fmt.Errorf("--listen: %s is not this machine's own: want 127.0.0.1:PORT, anyone who reaches the port reads the model", address)
+		return fmt.Errorf("--listen: %s is not a loopback address: want 127.0.0.1:PORT, since anyone who reaches the port reads the model", address)
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {

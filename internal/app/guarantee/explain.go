@@ -32,9 +32,8 @@ type Explained struct {
 	Quorum    int     `json:"quorum,omitempty"`
 	Hit       float64 `json:"hit,omitempty"`
 	NoiseFree float64 `json:"noise_multiplier_without_hits,omitempty"` // what the noise would be; 0: the same
-	// Delivered is against the observer that the budget names, Public and Visible against the public
-	// and those who see who takes part, Coalition against the declared hostile share where it sees
-	// rosters.
+	// Delivered holds against the budget's observer, Public against the public, Visible against
+	// observers of who takes part, Coalition against the declared hostile share if it sees rosters.
 	Observer  dp.Observer   `json:"observer"`
 	Sees      float64       `json:"coalition_sees,omitempty"`                  // a device's coin in a round, with this probability
 	ForPublic float64       `json:"noise_multiplier_against_public,omitempty"` // what the noise would be; 0: the same
@@ -57,7 +56,7 @@ type Explained struct {
 	cheaper   string // what of a job file would cost less noise
 }
 
-// Statement answers one question of a reader who has to decide.
+// Statement answers one question that readers ask before they decide.
 type Statement struct {
 	Question string `json:"question"`
 	Answer   string `json:"answer"`

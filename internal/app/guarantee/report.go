@@ -61,8 +61,7 @@ func protectedUnit(adjacency string) string {
 	return "one device"
 }
 
-// Print writes the guarantee, and what becomes of it where who took
-// part is seen.
+// Print writes the guarantee, and the one against observers of who took part.
 func (r Report) Print(w io.Writer) error {
 	fmt.Fprintf(w, "epsilon           %.6g\n", r.Epsilon)
 	if r.Accountant == dp.Tight {

@@ -9,7 +9,7 @@ import (
 	"github.com/starling-fl/starling/internal/app/usage"
 )
 
-// Search is the guarantee of a search over settings, of which the best run is released, beside that of one run.
+// Search has two guarantees: of a search over settings that releases its best run, and of one run.
 type Search struct {
 	One       dp.Guarantee      `json:"one_run"`
 	Whole     dp.Guarantee      `json:"search"`

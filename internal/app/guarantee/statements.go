@@ -17,10 +17,10 @@ func (e *Explained) statements() []Statement {
 	}
 	sampled := fmt.Sprintf("Each of the %d enrolled devices is in a round with probability %.4g, by a coin of its own.", e.Population, e.SamplingRate)
 	if e.SamplingRate == 1 {
-		sampled = fmt.Sprintf("All %d enrolled devices are asked in every round: there is no amplification by sampling.", e.Population)
+		sampled = fmt.Sprintf("All %d enrolled devices are asked in every round: sampling does not amplify.", e.Population)
 	}
 	if e.Cohort > 0 {
-		sampled = fmt.Sprintf("%d of the %d enrolled devices in every round, drawn among those that are there. Accounts have each of them in every round: there is no amplification by sampling.", e.Cohort, e.Population)
+		sampled = fmt.Sprintf("%d of the %d enrolled devices in every round, drawn among those that are there. Accounts have each of them in every round: sampling does not amplify.", e.Cohort, e.Population)
 	}
 	protected := "The presence of one whole device with all of its data: the released models are almost as likely with it as without it. Not single facts that many devices share, and not statistics of the population: learning those is the purpose."
 	if e.ProviderRate > 0 {
@@ -91,8 +91,8 @@ func (e *Explained) others() []Statement {
 		out = append(out, Statement{"What does it cost that coins are seen?", fmt.Sprintf(
 			"The noise is %.3g times what it would be if nobody saw whose coins fell on in (%.6g instead of %.6g). "+
 				"Rosters show a shard's members to each other, and in a round one of the %.4g %% that may collude is in a given device's shard with probability %.3g. "+
-				"What avoids it: shard.anonymous, after which devices cannot hold their shards against the log of enrolled keys; "+
-				"or cohort.sampling_rate 1 with fewer rounds; or privacy.observer: public, if nobody is feared to tell.",
+				"To avoid it: shard.anonymous, with which devices cannot check their shards against the log of enrolled keys; "+
+				"or cohort.sampling_rate 1 with fewer rounds; or privacy.observer: public, if no coalition is feared.",
 			e.NoiseMultiplier/e.ForPublic, e.NoiseMultiplier, e.ForPublic, 100*e.Hostile, e.Sees)})
 	}
 	if e.Observer != dp.Public {
@@ -103,7 +103,7 @@ func (e *Explained) others() []Statement {
 	}
 	if e.Observer != dp.Participants {
 		out = append(out, Statement{"And from someone who sees who took part?",
-			"Less. Shard peers, the coordinator and whoever watches the network see it, and against them " + coin + " does nothing: " + e.Visible.String() + "."})
+			"Less. Shard peers, the coordinator and observers of the network see it, and against them " + coin + " does nothing: " + e.Visible.String() + "."})
 	}
 	return out
 }
@@ -177,7 +177,7 @@ func odds(g dp.Guarantee) string {
 	if g.Epsilon > 20 {
 		return fmt.Sprintf("Next to nothing: an epsilon of %s lets an observer become certain of the presence of %s. Treat this job as one without differential privacy.", inWords(g.Epsilon), protectedUnit(g.Adjacency))
 	}
-	return fmt.Sprintf("Whoever thought the presence of %s as likely as not can come to believe in it with at most %.4g %%, unless an event of probability %.3g happens.", protectedUnit(g.Adjacency), 100*belief(g.Epsilon), g.Delta)
+	return fmt.Sprintf("An observer who thought the presence of %s as likely as not becomes at most %.4g %% sure, unless an event of probability %.3g happens.", protectedUnit(g.Adjacency), 100*belief(g.Epsilon), g.Delta)
 }
 
 func inWords(epsilon float64) string {

@@ -83,7 +83,7 @@ func Programs(ctx context.Context, file string, work float64, given []string) (J
 		delete(unknown, l.SHA256)
 	}
 	for s := range unknown {
-		return lines, fmt.Errorf("%s is no program of this job, as this version of starling compiles it", s)
+		return lines, fmt.Errorf("%s is not a program of this job, as this version of starling compiles it", s)
 	}
 	return lines, nil
 }

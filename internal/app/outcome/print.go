@@ -82,7 +82,7 @@ func (r Report) printPrivacy(b *strings.Builder, width int) {
 		say("The budget applies to the simulated guarantee: the noise is what a cohort of the simulated size would add, " +
 			"scaled to the devices that took part here. These devices themselves got the delivered one.")
 	}
-	say("Either protects against whoever sees released adapters; secure aggregation keeps single updates from the coordinator.")
+	say("Either protects against everyone who sees released adapters; secure aggregation keeps single updates from the coordinator.")
 }
 
 // noProtection is the epsilon from which on a guarantee is said to be none: whoever

@@ -63,8 +63,8 @@ type Report struct {
 
 	Rounds    int     `json:"rounds"`
 	Devices   int     `json:"devices"`
-	Dropped   int     `json:"dropped"` // device-rounds lost by who left in the middle
-	Absent    int     `json:"absent"`  // and by who was drawn and not there
+	Dropped   int     `json:"dropped"` // device-rounds lost to devices that left in the middle
+	Absent    int     `json:"absent"`  // and to drawn devices that were not there
 	BytesUp   float64 `json:"bytes_up_per_device_round"`
 	BytesDown float64 `json:"bytes_down_per_device_round"`
 	// What does not come again with every round: the base, programs, the page and
@@ -90,9 +90,8 @@ func Layout(job job.Job, b *model.Base) (*model.Layout, error) {
 	return model.NewLayout(b.Config, job.Method(), len(job.Labels))
 }
 
-// Measure tests the released adapter at the rank that validation chose, or at
-// every rank, beside the untouched base. Validation was scored by the
-// coordinator, at every rank.
+// Measure tests the released adapter at the rank that validation chose or at every rank, and the
+// untouched base. Validation was scored by the coordinator, at every rank.
 func (r *Report) Measure(ctx context.Context, layout *model.Layout, result monitor.Result, test *evaluate.Labelled, everyRank bool) error {
 	r.RankAccuracy, r.RankMacroF1, r.Validation = map[string]float64{}, map[string]float64{}, map[string]float64{}
 	for _, v := range result.Validation {

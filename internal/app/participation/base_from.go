@@ -13,7 +13,7 @@ import (
 	"github.com/starling-fl/starling/model/hub"
 )
 
-// FromCoordinator is whom a base comes from by default. (Beside it stand the hub, and a mirror's address.)
+// FromCoordinator is the default source of a base. (The others are the hub and a mirror's address.)
 const FromCoordinator = "coordinator"
 
 const fromHub = "hub"

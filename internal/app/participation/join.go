@@ -88,7 +88,7 @@ func (c *Config) parts(tokens []string) ([]*Part, error) {
 		out = append(out, p)
 	}
 	if c.Fleet && out[0].Policy.Epsilon == 0 {
-		return nil, usage.Errorf("--fleet needs --epsilon, or epsilon in your policy file: the most that all jobs together may cost the data, those that nobody has thought of yet among them")
+		return nil, usage.Errorf("--fleet needs --epsilon, or epsilon in your policy file: the most that all jobs together, future ones included, may cost the data")
 	}
 	return out, nil
 }

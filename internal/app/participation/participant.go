@@ -84,7 +84,7 @@ func (m *Participant) Join(ctx context.Context, p *Part) error {
 		Trainer: m.Trainer, Known: m.Known, Base: m.Base, Fetch: m.Fetch,
 		Roster: func(round uint64, task [32]byte, proof *edge.RosterProof) {
 			if err := m.Kept.KeepRoster(round, task, proof); err != nil {
-				fmt.Fprintln(shown, "note: who was in the shard could not be kept:", edge.Escape(err.Error(), false))
+				fmt.Fprintln(shown, "note: the shard's members could not be stored:", edge.Escape(err.Error(), false))
 			}
 		},
 		Progress: func(e edge.Event) {

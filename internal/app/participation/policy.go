@@ -96,7 +96,7 @@ func namedPeers(given []string) ([]string, error) {
 			peers = append(peers, words[0])
 		}
 		if len(peers) == before { // nobody named must not come to mean anybody
-			return nil, fmt.Errorf("policy: peers: %s names nobody", path)
+			return nil, fmt.Errorf("policy: peers: %s is empty", path)
 		}
 	}
 	return peers, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-fl/starling/edge"
 )
 
-// What a socket says to its programmer is no word for a device's owner.
+// What a socket says to its programmer is not a word for a device's owner.
 func TestWordsAreForPeople(t *testing.T) {
 	for text, want := range map[string]string{
 		"dial tcp 127.0.0.1:1: connect: connection refused":    "nothing listens at the coordinator's address: is it running?",

@@ -30,7 +30,7 @@ type masked struct {
 	Top []Likely `json:"top,omitempty"` // with --top: the likeliest, that one first
 }
 
-// Likely is a token that a mask may stand for.
+// Likely is a candidate token for a mask.
 type Likely struct {
 	Token       string  `json:"token"` // " word" where it begins one of a byte-level BPE, "##ing" where it continues one
 	ID          int32   `json:"id"`
@@ -86,7 +86,7 @@ func Blanks(ctx context.Context, to *terminal.Streams, e engine.Engine, ck *mode
 	return p.of(func(take func(dataset.Example) error) error {
 		return columns.Texts(in, name, func(line int, text string) error {
 			if mask := f.task.Mask().Spelling; strings.TrimSpace(text) != "" && !strings.Contains(text, mask) {
-				return fmt.Errorf("the text has no %s, which stands for the token to tell", mask)
+				return fmt.Errorf("the text has no %s, the token to predict", mask)
 			}
 			return take(dataset.Example{Line: line, Text: text})
 		})

@@ -27,7 +27,7 @@ type TLS struct {
 	Cert, Key   string // PEM files, read again when they change
 	Host        string // that a certificate is had for from an authority, by ACME
 	Directory   string // URL of the authority; "" is Let's Encrypt
-	Authorities string // PEM file of who vouches for Directory; "": the system's
+	Authorities string // PEM file of authorities for Directory; "": the system's
 }
 
 // certificate is what --listen shows; nil if it speaks in the clear.

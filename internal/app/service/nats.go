@@ -36,7 +36,7 @@ func (c *Config) checkEmbedded() error {
 	case c.NATS.URL != "" && c.NATSListen != "":
 		return usage.Errorf("--nats and --nats-listen are two ways to have a NATS server: give one; several servers of one --store need one that is not theirs, by --nats")
 	case c.NATSListen == "" && len(c.Gateways) > 0:
-		return usage.Errorf("--gateway is for --nats-listen: who may use the NATS of --nats is said in its own configuration")
+		return usage.Errorf("--gateway is for --nats-listen: the NATS server of --nats has its own list of users")
 	case c.NATSListen == "":
 		return nil
 	case c.StartNATS == nil:

@@ -18,6 +18,6 @@ func Pages(to io.Writer) http.Handler {
 	return web.Handler(edge.Protocol())
 }
 
-// Dashboard is the operator's page at an address. The token is behind the #: a
-// browser sends it to nobody, and the page takes it out of the address.
+// Dashboard is the operator's page at an address. The token is behind the #: browsers do not send
+// it, and the page removes it from the address.
 func Dashboard(url, adminToken string) string { return url + "/dashboard#" + adminToken }

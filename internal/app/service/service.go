@@ -39,7 +39,7 @@ type Config struct {
 	Blobs string // bucket for what a job is made of; "" for none
 
 	Listen          string // host:port for devices, where no gateways pass them on
-	ListenGiven     bool   // somebody asked for it: then there are no gateways
+	ListenGiven     bool   // the address was asked for: then there are no gateways
 	URL             string // how devices reach it; "": as it listens
 	Admin, AdminURL string // the same of the operator's address
 	TLS             TLS

@@ -64,7 +64,7 @@ func (p *parts) reachAdmin(ctx context.Context, e *server.Endpoint, at func(stri
 	looking.Go(func() {
 		p.issuer.Run(ctx, func(err error) {
 			if err != nil {
-				fmt.Fprintf(p.Stderr, "nobody can sign in by %s now, it is tried again; operators' own tokens work: %s\n", p.issuer.Name(), signin.Reason(err))
+				fmt.Fprintf(p.Stderr, "sign-in by %s fails and is tried again; operators' own tokens work: %s\n", p.issuer.Name(), signin.Reason(err))
 				return
 			}
 			fmt.Fprintf(p.Stderr, "operators sign in by %s\n", p.issuer.Name())

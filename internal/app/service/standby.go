@@ -13,7 +13,7 @@ import (
 )
 
 // errYielded ends an owner that cannot serve while another coordinator, which can, waits for its lease.
-var errYielded = errors.New("this coordinator cannot serve, and left its lease to the one that stands by")
+var errYielded = errors.New("this coordinator cannot serve and left its lease to the one on standby")
 
 const (
 	lookEvery  = 2 * time.Second
@@ -39,7 +39,7 @@ func watch(ctx context.Context, s served, of leased, log *slog.Logger, yield con
 			continue
 		}
 		if failed++; failed > 1 {
-			log.Error("this coordinator cannot serve: the one that stands by takes over", "why", why)
+			log.Error("this coordinator cannot serve: the one on standby takes over", "why", why)
 			yield(errYielded)
 			return
 		}

@@ -26,8 +26,8 @@ type Report struct {
 	Entries   []ledgerLine  `json:"entries"`
 	Head      string        `json:"head"` // hash of the last entry; of one run
 	Delivered *dp.Guarantee `json:"delivered,omitempty"`
-	// Delivered is against the public, Coalition against the hostile share that sees rosters (absent:
-	// it sees none), Visible against those who see who takes part.
+	// Delivered holds against the public, Coalition against the hostile share that sees rosters
+	// (absent: it sees none), Visible against observers of who takes part.
 	Coalition *dp.Guarantee `json:"coalition,omitempty"`
 	Visible   *dp.Guarantee `json:"visible,omitempty"`
 	Simulated *dp.Guarantee `json:"simulated,omitempty"`
@@ -201,13 +201,13 @@ func (r Report) printSpent(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\ndelivered  %s\n", r.Delivered)
 	if r.Coalition != nil {
-		fmt.Fprintf(w, "if devices told whom they saw in their shards\n           %s\n", r.Coalition)
+		fmt.Fprintf(w, "if devices told each other their shards' members\n           %s\n", r.Coalition)
 	}
 	if r.Visible.Epsilon != r.Delivered.Epsilon {
 		fmt.Fprintf(w, "to those who saw who took part\n           %s\n", r.Visible)
 	}
 	if r.Untrusted != nil {
-		fmt.Fprintf(w, "without trust in the coordinator, of who was in every round\n           %s\n", r.Untrusted)
+		fmt.Fprintf(w, "without trust in the coordinator, for a device in every round\n           %s\n", r.Untrusted)
 	} else {
 		fmt.Fprintln(w, "without trust in the coordinator\n           no bound: it says that it added the noise")
 	}

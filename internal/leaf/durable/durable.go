@@ -1,8 +1,7 @@
-// Package durable puts files on disk so that a crash or a power cut at any
-// moment leaves a whole file: the old one, or the new one, and the new one once
-// the call has returned. A file is written beside its name, flushed, given its
-// name, and the folder that holds the name is flushed (Pillai et al. 2014, "All
-// File Systems Are Not Created Equal", section 4.4).
+// Package durable puts files on disk so that a crash or a power cut at any moment leaves a whole
+// file: the old one, or the new one, and the new one once the call has returned. A file is written
+// under a temporary name, flushed, renamed, and the folder that holds the name is flushed (Pillai
+// et al. 2014, "All File Systems Are Not Created Equal", section 4.4).
 //
 // A crash can leave a temporary file, ".NAME.tmp-*", behind; it is never read.
 package durable
@@ -73,7 +72,7 @@ func link(d disk, from, path string) error {
 func put(d disk, path string, content io.WriterTo, perm fs.FileMode, place func(d disk, from, to string) error) error {
 	f, err := d.create(path)
 	if err != nil {
-		return fmt.Errorf("create a file beside %s: %w", path, err)
+		return fmt.Errorf("create a file next to %s: %w", path, err)
 	}
 	_, err = content.WriteTo(f)
 	err = errors.Join(err, f.Chmod(perm), f.Sync(), f.Close())

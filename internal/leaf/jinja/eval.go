@@ -155,7 +155,7 @@ func (r *run) dict(n *node) (value, error) {
 			}
 			d.set(key, v)
 		default:
-			return nil, r.fail("%s is no key", kindOf(key))
+			return nil, r.fail("%s is not a key", kindOf(key))
 		}
 	}
 	return d, nil

@@ -137,7 +137,7 @@ func itemsOf(r *run, x value, _ given) (value, error) {
 func dictsort(r *run, x value, a given) (value, error) {
 	d, ok := x.(*Dict)
 	if !ok || len(a.list)+len(a.named) > 0 {
-		return nil, r.fail("dictsort takes a mapping, and nothing beside it here")
+		return nil, r.fail("dictsort takes a mapping and no other argument here")
 	}
 	v, err := r.pairs(d)
 	if err != nil {

@@ -20,7 +20,7 @@ func FromJSON(data []byte) (any, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("jinja: something stands behind the JSON")
+		return nil, errors.New("jinja: data after the JSON")
 	}
 	return v, nil
 }
@@ -219,7 +219,7 @@ func (w *jsonWriter) write(v value, depth int) error {
 			return w.write(v.values[keys[i]], depth+1)
 		})
 	}
-	return w.r.fail("%s is no JSON", kindOf(v))
+	return w.r.fail("%s is not JSON", kindOf(v))
 }
 
 func (w *jsonWriter) quote(s string) error {

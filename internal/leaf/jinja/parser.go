@@ -140,7 +140,7 @@ func (p *parser) statement(name string, line int) (n node, err error) {
 		return n, p.close()
 	case "break", "continue":
 		if p.loops == 0 {
-			return n, p.fail("%s stands in no loop", name)
+			return n, p.fail("%s is outside of a loop", name)
 		}
 		if n.op = opBreak; name == "continue" {
 			n.op = opContinue

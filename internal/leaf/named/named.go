@@ -1,7 +1,6 @@
-// Package named opens the files that people name. Anyone who opens a named pipe, a device or a
-// socket may wait for ever, in a call of the system that no signal ends: these are refused.
-// What a shell hands in for a file, <(command) or /dev/stdin, is a pipe that is read once, and
-// Interrupt ends the wait for it.
+// Package named opens files that people name. Opening a named pipe, a device or a socket may block
+// for ever in a system call that no signal ends: these are refused. What a shell hands in for a
+// file, <(command) or /dev/stdin, is a pipe that is read once, and Interrupt ends the wait for it.
 package named
 
 import (
@@ -14,13 +13,13 @@ import (
 	"sync"
 )
 
-// Error is that a file which somebody named cannot be used; its text is that of the cause.
+// Error reports that a named file cannot be used; its text is the cause's.
 type Error struct{ Err error }
 
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Wrap says of an error that it is about what somebody named; nil of none.
+// Wrap marks an error as an [Error]; nil stays nil.
 func Wrap(err error) error {
 	if err == nil {
 		return nil
@@ -156,7 +155,7 @@ func Interrupt() { interrupt() }
 // ErrInterrupted is the end of a Stream by Interrupt.
 var ErrInterrupted = errors.New("interrupted")
 
-// Stream is standard input or what a shell hands in: anyone who writes it may take for ever.
+// Stream is standard input or a pipe from the shell, whose writer may never finish.
 type Stream struct{ *os.File }
 
 // Read waits for what comes, or for Interrupt. What would have come is lost with it.

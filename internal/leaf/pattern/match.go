@@ -169,7 +169,7 @@ func (c *compiler) repeat(n *node) {
 }
 
 // choice is where matching goes on if what was tried fails. low is the least place that a loop may
-// give back to; -1: it is no loop.
+// give back to; -1: it is not a loop.
 type choice struct{ pc, at, low int }
 
 // Next finds the first match that begins at from or behind it. It returns false if there is none, or

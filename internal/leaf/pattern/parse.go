@@ -238,7 +238,7 @@ func (p *parser) group() (*node, error) {
 		return nil, err
 	}
 	if !p.take(")") {
-		return nil, p.fail("a group does not end")
+		return nil, p.fail("unterminated group")
 	}
 	p.fold, p.dot = fold, dot
 	if n.kind == kindEmpty {
@@ -305,13 +305,13 @@ func (p *parser) code(c rune) (rune, error) {
 	if c == 'x' && p.take("{") {
 		n := strings.IndexByte(p.src[p.at:], '}')
 		if n < 0 {
-			return 0, p.fail("a brace does not end")
+			return 0, p.fail("unterminated brace")
 		}
 		digits, end = p.src[p.at:p.at+n], p.at+n+1
 	} else {
 		end = p.at + map[rune]int{'x': 2, 'u': 4}[c]
 		if end > len(p.src) {
-			return 0, p.fail("an escape does not end")
+			return 0, p.fail("unterminated escape")
 		}
 		digits = p.src[p.at:end]
 	}
@@ -330,7 +330,7 @@ func (p *parser) property(s *set, negate bool) error {
 	}
 	n := strings.IndexByte(p.src[p.at:], '}')
 	if n < 0 {
-		return p.fail("a brace does not end")
+		return p.fail("unterminated brace")
 	}
 	name := p.src[p.at : p.at+n]
 	if rest, ok := strings.CutPrefix(name, "^"); ok {
@@ -358,7 +358,7 @@ func (p *parser) class() (*set, error) {
 		s := parts[len(parts)-1]
 		switch {
 		case !p.more():
-			return nil, p.fail("a class does not end")
+			return nil, p.fail("unterminated class")
 		case p.is("]") && !first:
 			p.at++
 			if len(parts) == 1 {
@@ -407,7 +407,7 @@ func (p *parser) member(s *set) error {
 	}
 	p.at++
 	if !p.more() {
-		return p.fail("a range does not end")
+		return p.fail("unterminated range")
 	}
 	high, err := one(&set{})
 	if err != nil {

@@ -133,7 +133,7 @@ func TestMeter(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for src, want := range map[string]string{
-		"(": "does not end", ")": "none has opened", "[": "does not end", "[a": "does not end", `\`: "ends with a backslash", "*": "repeats nothing",
+		"(": "unterminated", ")": "none has opened", "[": "unterminated", "[a": "unterminated", `\`: "ends with a backslash", "*": "repeats nothing",
 		`\p{Nope}`: "not known", `\pL`: "without braces", `\p{L`: "brace", "(?<name>a)": "a group that begins", `\1`: `escape \1`, `\k`: `escape \k`,
 		"a{1001}": "want at most 1000", "(?:a*)*": "may be empty", "(?<=a+)b": "look-behind of 1 to -1", "[b-a]": "a range from", `\x{110000}`: "code point",
 		"a{2}+": "that a plus follows", "[[:alpha:]]": "POSIX", "\xff": "not UTF-8", strings.Repeat("(", 200): "deeper than 100",

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Network is a listener and its dialers over net.Pipe, which has no buffer: who
-// writes waits for who reads.
+// Network is a listener and its dialers over net.Pipe, which has no buffer: a write waits for its
+// read.
 type Network struct {
 	conns chan net.Conn
 	done  chan struct{}

@@ -141,7 +141,7 @@ func (e *expansion) values(n ast.Node, depth int) (int, error) {
 				return err
 			}
 			if total += k; total > maxValues {
-				return refuse(line(c), "aliases stand for more than %d values", maxValues)
+				return refuse(line(c), "aliases expand to more than %d values", maxValues)
 			}
 		}
 		return nil

@@ -116,7 +116,7 @@ func TestBoundsAreSaid(t *testing.T) {
 		strings.Repeat("[", maxDepth+1):           "line 1: nested more than 32 deep",
 		"a:\n" + strings.Repeat("- ", maxDepth+1): "line 2: nested more than 32 deep",
 		"a: 1\n---\nb: 2\n":                       "line 2: a second document",
-		laughs(12, 8):                             "aliases stand for more than",
+		laughs(12, 8):                             "aliases expand to more than",
 		"a: *b\nb: &b 1\n":                        "line 1: the alias b of nothing before it",
 		"a: &x 1\nb: &x 2\n":                      "line 2: a second anchor x",
 		numbered(60_000, "k%d: 1\n"):              "more than 2048 keys",

@@ -227,7 +227,7 @@ func number(n ast.Node, of reflect.Type, path string) error {
 	case *ast.InfinityNode, *ast.NanNode:
 		infinite = true
 	case *ast.LiteralNode:
-		return said(n, "%s: a block of text is no number", path)
+		return said(n, "%s: a block of text is not a number", path)
 	case *ast.StringNode: // 1e400, or a word for it
 		f, err := strconv.ParseFloat(text, 64)
 		if infinite = math.IsInf(f, 0) || math.IsNaN(f); err != nil && !infinite {

@@ -1,7 +1,6 @@
-// Package strict reads YAML files that people write: an unknown key is an error that
-// names it and its line. It is the only reader of YAML here: a file comes from anywhere,
-// so that its length, its depth and what its aliases stand for are bounded before the
-// library's parser sees it.
+// Package strict reads YAML files that people write: an unknown key is an error that names it and
+// its line. It is the only reader of YAML here: a file comes from anywhere, so that its length, its
+// depth and its expanded aliases are bounded before the library's parser sees it.
 package strict
 
 import (
@@ -42,7 +41,7 @@ func (w *Words) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// Read is Decode of all that r has, of which it reads no more than a file may have.
+// Read decodes all of r, of which it reads at most the size of a file.
 func Read(r io.Reader, v any) error {
 	b, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
@@ -54,9 +53,9 @@ func Read(r io.Reader, v any) error {
 	return Decode(b, v)
 }
 
-// Decode reads b into v, of which it changes what b names; an empty b names nothing. The
-// parser gives up on some files by a panic (a tag before a mapping where a list is
-// wanted): that, too, is an error.
+// Decode reads b into v and changes only the fields that b names; an empty b names none. The parser
+// gives up on some files by a panic (a tag before a mapping where a list is wanted): that, too, is
+// an error.
 func Decode(b []byte, v any) (err error) {
 	if !named(b) { // the parser would clear v
 		return nil
@@ -92,7 +91,7 @@ func Encode(v any) ([]byte, error) {
 // source is set.
 func Explain(err error, source bool) string { return yaml.FormatError(err, false, source) }
 
-// Unplaced is an error of Decode without the place in a text that nobody wrote.
+// Unplaced strips the line from an error of Decode, for text that no user wrote.
 func Unplaced(err error) error {
 	var e yaml.Error
 	if errors.As(err, &e) {

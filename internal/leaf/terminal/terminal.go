@@ -25,7 +25,7 @@ func Width(w io.Writer) (columns int, terminal bool) {
 	return defaultWidth, false
 }
 
-// Is reports whether a stream is a terminal, at which somebody may be there to be asked.
+// Is reports whether a stream is a terminal, so that its user can be asked.
 func Is(stream any) bool {
 	f, ok := stream.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -44,8 +44,8 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.2f GB", float64(n)/1e9)
 }
 
-// Wrap breaks text between words so that lines have fewer than width columns,
-// each after the first behind indent. A longer word stands alone.
+// Wrap breaks text between words so that lines have fewer than width columns, each after the first
+// behind indent. A longer word is on a line of its own.
 func Wrap(text string, width int, indent string) string {
 	var b strings.Builder
 	column := 0

@@ -57,8 +57,8 @@ type Reader struct {
 // NewReader reads data, which byte strings will alias.
 func NewReader(data []byte) Reader { return Reader{b: data} }
 
-// An Error is why a message is not the deterministic encoding of what was asked for. It
-// is put into words only when somebody reads them.
+// An Error says why a message is not the deterministic encoding of the wanted type. Its text is
+// made only when it is read.
 type Error struct {
 	reason           reason
 	what             string

@@ -127,8 +127,8 @@ func (t Terms) Planned(p *wire.Plan) (Vector, error) {
 		dp.FigureCode{Coordinates: int(p.FigureCoordinates), Symbol: int32(p.FigureSymbol)})
 }
 
-// Lattice is that of an update of so many values under an uplink scheme, for who has no
-// rounds of masks: a simulation. The error wraps ErrUplink.
+// Lattice returns the lattice of an update of so many values under an uplink scheme, for
+// simulations, which mask nothing. The error wraps ErrUplink.
 func Lattice(uplink string, values int, clip float64, groups int, rotation [32]byte) (*quant.Lattice, error) {
 	scheme, err := quant.Lookup(uplink)
 	if err != nil {

@@ -170,7 +170,7 @@ func TestHostileNorm(t *testing.T) {
 		if err := v.CheckSum(edge, n, n); !errors.Is(err, quant.ErrRange) {
 			t.Errorf("%s: one more: %v", uplink, err)
 		}
-		for name, count := range map[string][]int64{"disagrees": {8, 8, 4}, "is no multiple": {6, 6, 6}, "is too large": {24, 24, 24}} {
+		for name, count := range map[string][]int64{"disagrees": {8, 8, 4}, "is not a multiple": {6, 6, 6}, "is too large": {24, 24, 24}} {
 			sum := make([]int64, v.Size())
 			copy(sum[d:], count)
 			if err := v.CheckSum(sum, n, n); !errors.Is(err, quant.ErrRange) {

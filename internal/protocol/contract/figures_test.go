@@ -43,7 +43,7 @@ func TestHear(t *testing.T) {
 	}
 	h, ok := DecodeMetrics(c, sum, 0, 4)
 	bound := LossBound(4)
-	loss := (0.5 + 1 + bound + bound/2 + 0) / 5 // what is no number is in the middle
+	loss := (0.5 + 1 + bound + bound/2 + 0) / 5 // what is not a number is in the middle
 	speed := math.Exp2((2 + 0 + 1 + 9 - 7) / 5.0)
 	if !ok || h.Units.Mean != 5 || math.Abs(h.Loss.Mean-loss) > 0.002 || math.Abs(h.Right.Mean-(1+0+0.5+0.25+1)/5) > 0.001 ||
 		math.Abs(h.Speed.Mean/speed-1) > 0.01 || h.Loss.Noise != 0 || h.Speed.Noise != 1 {

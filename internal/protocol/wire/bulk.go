@@ -90,7 +90,7 @@ func (u *Update) takeBulk(body []byte) bool {
 // most of what a coordinator allocates, and each is held for a moment only.
 var used sync.Pool
 
-// Recycle gives back the bytes of an update that nobody reads any more.
+// Recycle gives back the bytes of an update that is no longer read.
 func Recycle(b []byte) {
 	if cap(b) > 0 {
 		used.Put(&b)

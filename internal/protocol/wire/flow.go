@@ -14,7 +14,7 @@ const (
 	BlobPath = "/blob/"
 )
 
-// Sizes. Every bound that a decoder applies stands here.
+// Sizes: every bound that a decoder applies.
 const (
 	MaxChunk      = 1 << 20         // bytes of data in one update chunk
 	sentChunk     = 1 << 18         // of them that Upload puts into one: 5 s of a line of 50 kB/s

@@ -32,7 +32,7 @@ type Job struct {
 	Alpha              float64 // LoRA scale is Alpha/rank,
 	Scale              string  // or Alpha/RankMax at every rank where this is constant
 	HeadOnly           bool    // every round's rank is 0
-	Method             string  // what is trained beside the head: lora (or empty), or another of model.MethodNames
+	Method             string  // what is trained in addition to the head: lora (or empty), or another of model.MethodNames
 	Targets            string  // linear maps that LoRA changes, with commas; empty: query and value
 	Also               string  // tensors of the base trained whole, with commas
 	Bottleneck         uint32  // columns of adapter's and compacter's; 0 by the base
@@ -58,14 +58,13 @@ type Job struct {
 	Privacy   Privacy
 	Deadlines Deadlines
 
-	// Recipe is what the training programs are made from beside the base, in the
-	// compiler's own form: a device that has the same compiler makes them again and
-	// runs no others. Empty: the job has no programs.
+	// Recipe is the compiler's input besides the base. A device with the same compiler makes the
+	// training programs itself and runs no others. Empty: the job has no programs.
 	Recipe []byte
 
-	// LogKey is the Ed25519 key that signs the heads of the log of enrolled keys, which every
-	// plan binds and every roster is held against; zero: there is no log, and rosters say of
-	// nobody who it is.
+	// LogKey is the Ed25519 key that signs the heads of the log of enrolled keys, which every plan
+	// binds and every roster is checked with; zero: there is no log, and rosters name no
+	// identities.
 	LogKey [32]byte
 
 	Published Published

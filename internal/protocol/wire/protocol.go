@@ -8,11 +8,10 @@ import (
 	"sync"
 )
 
-// Protocol names what this package speaks: Version and a digest of every
-// message's fields, in order, with their types and bounds, as in "9-1f0c…".
-// Two builds that differ in it cannot be trusted to read each other, even where
-// somebody forgot to count Version up; a page is built apart from the program
-// that serves it, and is compared by it.
+// Protocol names what this package speaks: Version and a digest of every message's fields, in
+// order, with their types and bounds, as in "9-1f0c…". Two builds that differ in it cannot be
+// trusted to read each other, even if Version was not raised; a page is built apart from the
+// program that serves it, and is compared by it.
 var Protocol = sync.OnceValue(func() string {
 	h := sha256.New()
 	seen := map[reflect.Type]bool{}

@@ -181,7 +181,7 @@ func (j *Job) validate() error {
 		return err
 	}
 	if !(j.HeldOut >= 0 && j.HeldOut <= training.MaxHeldOut) || (j.HeldOut == 0) != (j.Scored == 0) {
-		return fmt.Errorf("wire: job.held_out is %v and job.scored %d: the share must lie in 0..%v, and both or neither be there", j.HeldOut, j.Scored, training.MaxHeldOut)
+		return fmt.Errorf("wire: job.held_out is %v and job.scored %d: the share must be in 0..%v, and both or neither be set", j.HeldOut, j.Scored, training.MaxHeldOut)
 	}
 	if !(j.Dual >= 0 && j.Dual <= MaxProviders) || j.Dual != 0 && j.Dual < 1.0/MaxProviders || j.Providers == 0 && j.Dual > 0 && j.Dual != 1 {
 		return fmt.Errorf("wire: job.dual is %v, must be 0, or the units of a device's vector: 1 without job.providers, else %.3g..%d", j.Dual, 1.0/MaxProviders, MaxProviders)
@@ -210,7 +210,7 @@ func (j *Job) validate() error {
 			return err
 		}
 		if seen[l] {
-			return fmt.Errorf("wire: job.labels: %q stands twice", l)
+			return fmt.Errorf("wire: job.labels: %q is there twice", l)
 		}
 		seen[l] = true
 	}
@@ -324,7 +324,7 @@ func oneOf(field, v string, names ...string) error {
 
 func unit(field string, v float64) error {
 	if !(v >= 0 && v <= 1) {
-		return fmt.Errorf("wire: %s is %v, must lie in 0..1", field, v)
+		return fmt.Errorf("wire: %s is %v, must be in 0..1", field, v)
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func appendItem(b []byte, v any) []byte {
 		}
 		return b
 	default:
-		panic(fmt.Sprintf("attack: %T is no item", v))
+		panic(fmt.Sprintf("attack: %T is not an item", v))
 	}
 }
 

@@ -202,7 +202,7 @@ func checkMembers(head []byte, key []byte, proof []byte, keys [][]byte) error {
 		have = sum[:]
 	}
 	if !slices.Equal(have, want) || len(hashes) != 0 {
-		return fmt.Errorf("attack: the shard's %d devices are not proved to stand in the log of %d", len(keys), n)
+		return fmt.Errorf("attack: the shard's %d devices are not proved to be in the log of %d", len(keys), n)
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func Read(name string, r io.Reader) ([]Record, error) {
 					return fail("test: want a package and the tests to run, got %q", value)
 				}
 			default:
-				return fail("%q is no key; want name, file, in, test, or text behind - or +", line)
+				return fail("%q is not a key; want name, file, in, test, or text behind - or +", line)
 			}
 		}
 	}
@@ -129,6 +129,6 @@ func (r Record) Apply(text string) (string, error) {
 	case 0:
 		return "", fmt.Errorf("%w: the old text is not in %s", ErrApply, r.File)
 	default:
-		return "", fmt.Errorf("%w: the old text stands %d times in %s", ErrApply, n, r.File)
+		return "", fmt.Errorf("%w: the old text is %d times in %s", ErrApply, n, r.File)
 	}
 }

@@ -51,7 +51,7 @@ func TestRead(t *testing.T) {
 		"file: f\ntest: ./p T\nname: x\n-a\n+a\n": "changes nothing",
 		"file: f\ntest: ./p\n":                    "want a package",
 		"file: f\ntest: ./p T\nname: x\n+b\n-a\n": "behind new",
-		"nmae: x\n": "no key",
+		"nmae: x\n": "not a key",
 		"file: f\ntest: ./p T\nname: x\nname: y\n-a\n+b\n": "no old text",
 	} {
 		if _, err := Read("f", strings.NewReader(text)); !errors.Is(err, ErrRecord) || !strings.Contains(err.Error(), want) {

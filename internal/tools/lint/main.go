@@ -4,7 +4,7 @@
 //
 //	go build -C internal/tools/lint -o ../../../bin/lint . && go vet -vettool=bin/lint ./...
 //
-// It is a module of its own, so that what the checks need is no dependency of
+// It is a module of its own, so that what the checks need is not a dependency of
 // Starling. What is left out, below, has its reason beside it.
 package main
 

@@ -154,7 +154,7 @@ func measure(ctx context.Context, binary, base string, v variant) error {
 // 64 tokens, eight a step, or documents of 256 for a T5, four a step.
 func files(dir, base string, v variant) error {
 	head, example := "labels: [a, b]\n", func(i int) string {
-		return fmt.Sprintf(`{"text": %q, "label": "%c"}`, fmt.Sprint(i, " ", strings.Repeat("what stands here is read to the end ", 12)), 'a'+i%2)
+		return fmt.Sprintf(`{"text": %q, "label": "%c"}`, fmt.Sprint(i, " ", strings.Repeat("this part is read to the end ", 12)), 'a'+i%2)
 	}
 	shape, batch := "rank_min: 8, rank_max: 8", 8
 	if strings.HasPrefix(filepath.Base(base), "t5") {

@@ -134,7 +134,7 @@ func TestQuestionsRefused(t *testing.T) {
 		want string
 		args []string
 	}{
-		{":1: has a question and no answers", []string{"evaluate", "--checkpoint", dir, asked}},
+		{":1: has a question and no right answers", []string{"evaluate", "--checkpoint", dir, asked}},
 		{"no answers", []string{"evaluate", "--checkpoint", dir, write("b.tsv", "a\tb\n")}},
 		{"unknown format", []string{"predict", "--checkpoint", dir, write("b.tsv", "a\tb\n")}},
 		{`"question" is missing`, []string{"predict", "--checkpoint", dir, write("c.jsonl", `{"text":"a"}`)}},

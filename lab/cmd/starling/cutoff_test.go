@@ -157,7 +157,7 @@ func TestOwnerCutOffFromNATS(t *testing.T) {
 
 	began := time.Now()
 	w.set(func() { w.cut = true })
-	first.await(t, "this coordinator cannot serve: the one that stands by takes over.*gateways")
+	first.await(t, "this coordinator cannot serve: the one on standby takes over.*gateways")
 	second.await(t, "listening on")
 	t.Logf("an owner without NATS was replaced after %v", time.Since(began))
 	gateway.await(t, "linked to the owner")

@@ -71,7 +71,7 @@ func TestLedgerSaysWhoseNoise(t *testing.T) {
 			}
 			continue
 		}
-		if r.Untrusted == nil || r.Untrusted.Epsilon <= r.Delivered.Epsilon || *r.Entries[0].Own != own || !strings.Contains(out.String(), "without trust in the coordinator, of who was in every round") {
+		if r.Untrusted == nil || r.Untrusted.Epsilon <= r.Delivered.Epsilon || *r.Entries[0].Own != own || !strings.Contains(out.String(), "without trust in the coordinator, for a device in every round") {
 			t.Errorf("devices: %+v\n%s", r.Untrusted, out.String())
 		}
 	}

@@ -114,7 +114,7 @@ func mayLoad(t wire.Token, hosts []string) error {
 	}
 	if len(hosts) != 2 || hosts[0] != host || hosts[1] != host {
 		return usage.Errorf("the coordinator is at %s, which is not this machine by its address: if it is yours to load, and has nobody's devices, "+
-			"say so twice: --host %s --host %s", host, host, host)
+			"confirm it by giving --host twice: --host %s --host %s", host, host, host)
 	}
 	return nil
 }

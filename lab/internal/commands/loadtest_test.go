@@ -116,7 +116,7 @@ func TestLoadtestIsBounded(t *testing.T) {
 	far := wire.Token{URL: "https://fl.example.org:8443"}
 	for _, args := range [][]string{{}, {"--host", "fl.example.org"}, {"--host", "fl.example.org", "--host", "example.org"},
 		{"--host", "fl.example.org", "--host", "fl.example.org", "--host", "fl.example.org"}} {
-		if _, err := load(t, append([]string{far.String()}, args...)...); err == nil || !strings.Contains(err.Error(), "say so twice") {
+		if _, err := load(t, append([]string{far.String()}, args...)...); err == nil || !strings.Contains(err.Error(), "--host twice") {
 			t.Errorf("another machine with %q: %v", args, err)
 		}
 	}

@@ -45,7 +45,7 @@ A preset without a table is listed as not run.`,
 				return err
 			}
 			if !info.IsDir() {
-				return usage.Errorf("%s is no folder", args[0])
+				return usage.Errorf("%s is not a folder", args[0])
 			}
 			pages, err := grids.Reproduction(os.DirFS(args[0]))
 			if err != nil {

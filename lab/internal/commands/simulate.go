@@ -250,7 +250,7 @@ func runSimulate(ctx context.Context, a *command.App, f simulateFlags, given fun
 	if err != nil {
 		return err
 	}
-	cohort := fmt.Sprintf("%d clients a round stand for %.0f", s.Cohort, s.SamplingRate*float64(s.Population))
+	cohort := fmt.Sprintf("%d clients a round represent %.0f", s.Cohort, s.SamplingRate*float64(s.Population))
 	switch {
 	case s.Fixed():
 		cohort = fmt.Sprintf("%d of them drawn for each round", s.Cohort)

@@ -132,7 +132,7 @@ func TestRefusalsRecommendWhatPasses(t *testing.T) {
 // recommends reports whether an error says what would do, or asks for what nobody can guess.
 func recommends(err error) bool {
 	_, ok := job.RemedyOf(err)
-	for _, asks := range []string{"say how many of the", "nothing is left to scale", "few devices' own noise does not stand for many's"} {
+	for _, asks := range []string{"say how many of the", "nothing is left to scale", "few devices' own noise is not that of many"} {
 		ok = ok || strings.Contains(err.Error(), asks)
 	}
 	return ok

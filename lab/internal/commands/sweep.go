@@ -185,7 +185,7 @@ func runSweep(ctx context.Context, a *command.App, f sweepFlags, plan *sweep.Pla
 		return err
 	}
 	if len(strays) > 0 {
-		fmt.Fprintf(a.Stderr, "%d runs of another sweep lie in %s: they are kept, and left out of the table\n", len(strays), f.out)
+		fmt.Fprintf(a.Stderr, "%d runs of another sweep are in %s: they are kept, and left out of the table\n", len(strays), f.out)
 	}
 	began := time.Now()
 	for i, p := range plan.BySeed() {

@@ -17,10 +17,10 @@ import (
 	"github.com/starling-fl/starling/model/trainer"
 )
 
-// Trainer trains on a GoMLX backend of this host, such as XLA: the graphs of the
-// compiled programs, in a simulation that nobody's sandbox has to hold. In place of
-// a program a task carries the description of its step. Steps are compiled once for
-// each rank, which may take seconds, and share the base's weights on the backend.
+// Trainer trains on a GoMLX backend of this host, such as XLA: the graphs of the compiled programs,
+// in a simulation, which needs no sandbox. In place of a program a task carries the description of
+// its step. Steps are compiled once for each rank, which may take seconds, and share the base's
+// weights on the backend.
 type Trainer struct {
 	backend compute.Backend
 	read    func(description []byte, base *model.Base) (nn.StepSpec, error)

@@ -1,7 +1,7 @@
 // Package vrf implements a verifiable random function: ECVRF-EDWARDS25519-SHA512-TAI of RFC 9381.
-// Anyone who holds an Ed25519 key draws with it, for each input, one number that nobody else
-// can foretell, and that anybody can check who has the public key, the input and the proof:
-// there is exactly one that verifies.
+// Anyone who holds an Ed25519 key can compute one number for each input. Nobody else can predict
+// it. Anybody with the public key, the input and the proof can check it, and exactly one number
+// verifies.
 //
 // Inputs are public: the time that Prove takes to find a point on the curve depends on
 // input and public key. It does not depend on the secret.

@@ -37,7 +37,7 @@ type Shape struct {
 var (
 	Wazero = Shape{Unroll: 4, DotUnroll: 8, Rows: 4, Cols: 8, Touch: true}
 	V8     = Shape{Unroll: 2, DotUnroll: 1, Rows: 4, Cols: 8, Parts: true}
-	// V8Fused has taller tiles, as a sum needs no register beside it.
+	// V8Fused has taller tiles, since a sum needs no additional register.
 	V8Fused = Shape{Unroll: 2, DotUnroll: 1, Rows: 6, Cols: 8, Parts: true, Fused: true}
 )
 
@@ -75,7 +75,8 @@ func New(m *emit.Module, shape Shape, scratch, table int) *Generator {
 	return &Generator{M: m, Shape: shape, scratch: scratch, table: table, Most: math.MaxUint64}
 }
 
-// Trap writes a function that stands for fused products where no code can. In a repeat it takes the round.
+// Trap writes a function in place of a fused product that no code can compute. In a repeat it takes the
+// round.
 func (g *Generator) Trap(params ...emit.ValType) *emit.Func {
 	f := g.M.NewFunc(params...)
 	f.Op(emit.Unreachable)

@@ -167,7 +167,8 @@ type WindowSpec struct {
 	Pads                                           [][2]int
 }
 
-// Attr holds what an operation needs beside its operands. Fields that do not belong to the operation are zero.
+// Attr holds what an operation needs besides its operands. Fields that do not belong to the operation are
+// zero.
 type Attr struct {
 	Name                    string
 	Index                   int

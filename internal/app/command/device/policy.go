@@ -103,7 +103,7 @@ func (p *policyFlags) set(policy *edge.Policy) error {
 		}
 	}
 	if p.flags.Changed("peers") && len(policy.Peers) == 0 {
-		return usage.Errorf("--peers names nobody; leave it out to let anybody be in a shard")
+		return usage.Errorf("--peers is empty; leave it out to accept any peer")
 	}
 	return nil
 }

@@ -70,11 +70,11 @@ func TestPolicyOrder(t *testing.T) {
 	}
 }
 
-// TestHostilePeersFile: a list that names nobody must not come to mean anybody.
+// TestHostilePeersFile: a list that is empty must not come to mean anybody.
 func TestHostilePeersFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "peers")
 	id := strings.Repeat("ab", 32)
-	for text, want := range map[string]string{"": "names nobody", "# nobody\n\n": "names nobody", "abc\n": "64 hexadecimal", id + "\n" + strings.ToUpper(id): "lower case"} {
+	for text, want := range map[string]string{"": "is empty", "# nobody\n\n": "is empty", "abc\n": "64 hexadecimal", id + "\n" + strings.ToUpper(id): "lower case"} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

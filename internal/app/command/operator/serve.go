@@ -91,7 +91,7 @@ one fleet, until it is stopped.`,
 func signInFlags(fl *pflag.FlagSet, o *service.SignIn) {
 	fl.StringVar(&o.Issuer, "oidc-issuer-url", "", "OpenID provider by which operators sign in, as https://id.example.org/realms/staff; beside their own tokens")
 	fl.StringVar(&o.ClientID, "oidc-client-id", "", "client as which that provider knows this coordinator; it sends browsers back to /v1/oidc/callback of --admin-url")
-	fl.StringVar(&o.SecretFile, "oidc-client-secret-file", "", "file with that client's secret, if it is no public one")
+	fl.StringVar(&o.SecretFile, "oidc-client-secret-file", "", "file with that client's secret, if it is not a public one")
 	fl.StringVar(&o.Claim, "oidc-groups-claim", "groups", "claim whose values are the groups below")
 	fl.StringArrayVar(&o.Admin, "oidc-admin", nil, "group whose members are admins; repeat it for more")
 	fl.StringArrayVar(&o.Operator, "oidc-operator", nil, "group whose members have the role operator")
