@@ -146,6 +146,29 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// A general category has Unicode's long name too, however it is written; punct is another set in Oniguruma.
+func TestLongNamesOfCategories(t *testing.T) {
+	for long, short := range unicode.CategoryAliases {
+		if long == "punct" {
+			continue
+		}
+		by, want := property(strings.ReplaceAll(strings.ToUpper(long), "_", " ")), property(short)
+		if by == nil || want == nil {
+			t.Errorf("%s or %s is not known", long, short)
+			continue
+		}
+		for r := rune(0); r < 0x3000; r++ {
+			if by(r) != want(r) {
+				t.Errorf("%s and %s differ in %U", long, short, r)
+				break
+			}
+		}
+	}
+	if property("punct") != nil {
+		t.Error("punct is known")
+	}
+}
+
 // Whatever an expression and a text are, matching ends within its steps, a match lies within the
 // text, at characters' ends, and is found again.
 func FuzzPattern(f *testing.F) {

@@ -104,14 +104,14 @@ func (s *set) add(lo, hi rune, fold bool) {
 // maxFolded is the length of a range whose cases are looked for: that of ASCII's letters, and more.
 const maxFolded = 1 << 10
 
-// longNames are properties by the names that are no short ones of package unicode.
-var longNames = map[string]string{"letter": "L", "uppercaseletter": "Lu", "lowercaseletter": "Ll", "titlecaseletter": "Lt", "modifierletter": "Lm",
-	"otherletter": "Lo", "mark": "M", "number": "N", "decimalnumber": "Nd", "punctuation": "P", "symbol": "S", "separator": "Z",
-	"spaceseparator": "Zs", "other": "C", "control": "Cc"}
+// squeezed is a property's name as names are compared: without case, underscores, spaces and hyphens.
+func squeezed(name string) string {
+	return strings.NewReplacer("_", "", " ", "", "-", "").Replace(strings.ToLower(name))
+}
 
 // property is \p{name}: a general category or a script; nil if there is none.
 func property(name string) func(r rune) bool {
-	plain := strings.NewReplacer("_", "", " ", "", "-", "").Replace(strings.ToLower(name))
+	plain := squeezed(name)
 	switch plain {
 	case "word":
 		return inWord
@@ -120,8 +120,11 @@ func property(name string) func(r rune) bool {
 	case "digit":
 		plain = "nd"
 	}
-	if short, ok := longNames[plain]; ok {
-		plain = strings.ToLower(short)
+	for long, short := range unicode.CategoryAliases {
+		if squeezed(long) == plain && plain != "punct" { // Oniguruma's punct has some symbols besides
+			plain = strings.ToLower(short)
+			break
+		}
 	}
 	for key, t := range unicode.Categories {
 		if strings.ToLower(key) == plain {
@@ -129,7 +132,7 @@ func property(name string) func(r rune) bool {
 		}
 	}
 	for key, t := range unicode.Scripts {
-		if strings.ReplaceAll(strings.ToLower(key), "_", "") == plain {
+		if squeezed(key) == plain {
 			return with(key, t)
 		}
 	}
