@@ -17,7 +17,8 @@ const (
 // Documents that people decide and operate by have short sentences.
 func TestSentencesAreShort(t *testing.T) {
 	for _, name := range []string{"README.md", "docs/OPERATE.md", "docs/MODELS.md", "docs/PRIVACY.md", "docs/RATIONALE.md",
-		"docs/PROTOCOL.md", "docs/privacy/proofs.md", "docs/WASM.md", "docs/BANDWIDTH.md"} {
+		"docs/PROTOCOL.md", "docs/privacy/proofs.md", "docs/WASM.md", "docs/BANDWIDTH.md",
+		"docs/ARCHITECTURE.md", "docs/SIMULATE.md", "docs/GLOSSARY.md", "SECURITY.md"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
