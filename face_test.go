@@ -6,8 +6,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -134,6 +136,86 @@ func embedded(e ast.Expr) string {
 			return x.Name
 		default:
 			return ""
+		}
+	}
+}
+
+// TestPackagesShowTheirUse: an importable package opens with a sentence that says what it is, and shows one use, as an
+// example or in its comment. What the comment's code names is there.
+func TestPackagesShowTheirUse(t *testing.T) {
+	out, err := exec.Command("git", "ls-files", "*.go").Output()
+	if err != nil {
+		t.Skip("not a checkout: ", err)
+	}
+	type shown struct {
+		name, doc string
+		example   bool
+		names     map[string]bool
+	}
+	packages := map[string]*shown{}
+	example := regexp.MustCompile(`(?m)^func Example`)
+	for _, name := range strings.Fields(string(out)) {
+		dir := filepath.ToSlash(filepath.Dir(name))
+		if dir == "." || strings.HasPrefix(dir, "lab") || strings.HasPrefix(dir, "cmd/") || strings.Contains(dir+"/", "internal/") ||
+			strings.Contains(dir, "testdata") {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted and not committed
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := packages[dir]
+		if p == nil {
+			p = &shown{names: map[string]bool{}}
+			packages[dir] = p
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			p.example = p.example || example.Match(text)
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.name = parsed.Name.Name
+		if parsed.Doc != nil && parsed.Doc.Text() != "" {
+			p.doc += parsed.Doc.Text()
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && id.IsExported() {
+				p.names[id.Name] = true
+			}
+			return true
+		})
+	}
+	if len(packages) < 50 {
+		t.Fatalf("%d packages", len(packages))
+	}
+	for dir, p := range packages {
+		if p.name == "main" || p.name == "" {
+			continue
+		}
+		if !strings.HasPrefix(p.doc, "Package "+p.name+" ") {
+			t.Errorf("%s: the comment does not begin with Package %s", dir, p.name)
+		}
+		code := false
+		uses := regexp.MustCompile(`\b` + p.name + `\.([A-Z]\w*)`)
+		for line := range strings.Lines(p.doc) {
+			if !strings.HasPrefix(line, "\t") {
+				continue
+			}
+			code = true
+			for _, m := range uses.FindAllStringSubmatch(line, -1) {
+				if !p.names[m[1]] {
+					t.Errorf("%s: the comment uses %s, which is not there", dir, m[0])
+				}
+			}
+		}
+		if !code && !p.example {
+			t.Errorf("%s shows no use: an Example, or indented code in the package's comment", dir)
 		}
 	}
 }

@@ -2,6 +2,10 @@
 // draws cohorts, carries rounds through secure aggregation, adds noise to the sum and applies it,
 // and commits what may be released.
 //
+//	c, err := coordinator.New(coordinator.Config{Job: j, Dir: "run1", Base: base}) // opens the folder
+//	...
+//	err = c.Run(ctx) // makes rounds until the job is done
+//
 // [New] opens a job in its folder and refuses a job that cannot keep its promise; [Coordinator.Run]
 // makes its rounds. Devices come in by [Coordinator.Attend] as a [Conn]; package coordinator/server
 // puts that on the network as WebSockets over TLS. [Core] is the arithmetic alone (draw, noise,

@@ -1,5 +1,9 @@
 // Package job reads the job file: everything that an operator fixes before the first round.
 //
+//	j, err := job.Load("job.yaml") // an error names the key and its limit
+//	...
+//	j = j.Derived() // with the values of keys that were left out
+//
 // [Load] or [Parse] reads the file and returns a validated [Job] with its defaults filled in. Its
 // methods derive what follows from the keys: who may be drawn ([Job.Quorum]), what a round may cost
 // ([Job.BudgetRounds]).

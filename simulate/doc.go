@@ -1,6 +1,10 @@
 // Package simulate runs a job without sockets, to answer before it is deployed: with this many
 // devices, this sampling rate, budget and scheme, what accuracy, and at what cost?
 //
+//	r, err := simulate.New(cfg)
+//	...
+//	result, err := r.Rounds(ctx)
+//
 // [New] checks a [Config] and continues an interrupted run; [Run.Rounds] makes all rounds and
 // measures every rank. The clients are a [Population]: [Each] has sets in memory, [Partition]
 // divides one set, [Invoices] generates documents.

@@ -4,6 +4,8 @@
 // embedded here. What is built is not in git: a binary built without it serves
 // a page that says so.
 //
+//	mux.Handle("/", web.Handler(wire.Protocol()))
+//
 // The page trusts its coordinator for the code it runs, as any web page must:
 // docs/PROTOCOL.md says what that leaves unprotected.
 package web

@@ -1,6 +1,10 @@
 // Package bucket stores a job's base, first adapter and releases in an S3-compatible bucket, which
 // owners on different machines share. Base and adapter go by the SHA-256 of their content.
 //
+//	b, err := bucket.Open("s3://models/fleet?region=eu-1")
+//	...
+//	err = b.Fetch(ctx, sum, size, file) // what is fetched has that hash
+//
 // Threat model: anyone who runs the bucket may withhold anything. What is fetched by a hash is bounded
 // by a size known beforehand, and used only once its hash is verified. Of a release only a few
 // numbers are read, which can do no more than prevent a start. Anyone who may read the bucket can read

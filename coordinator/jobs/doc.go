@@ -2,6 +2,10 @@
 // coordinators as operators ask, decides whose turn it is, and keeps the fleet's ledger. [Open]
 // opens a server's folder, [Host.Run] runs its jobs.
 //
+//	h, err := jobs.Open(cfg)
+//	...
+//	err = h.Run(ctx) // opens and closes jobs as operators ask
+//
 // Each job is a coordinator as if it were alone, with rounds, privacy ledger and checkpoints in a
 // folder of its own. The fleet's store (store.OpenShared) holds what they share: who is enrolled in
 // which pool, strikes and exclusions, operators, and one ledger in which every round is entered

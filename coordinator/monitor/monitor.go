@@ -2,6 +2,10 @@
 // finished rounds, lines of its log, and figures for Prometheus. A coordinator writes into a
 // [Monitor]; its operator's pages, progress and metrics read it.
 //
+//	m := monitor.New(slog.Default().Handler())
+//	m.Log().Info("round begins", "round", 7) // also on the dashboard
+//	status := m.Status()
+//
 // There is one type of a job's status, of a finished round and of bytes by purpose, so that a
 // figure is added in one place and copied nowhere.
 //

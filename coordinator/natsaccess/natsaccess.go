@@ -1,5 +1,9 @@
 // Package natsaccess configures how programs authenticate to NATS servers, and verify them: what
 // gateways, owners and a simulation's workers have in common.
+//
+//	var access natsaccess.Access
+//	access.Flags(cmd.Flags())
+//	options, err := access.Options() // for nats.Connect
 package natsaccess
 
 import (

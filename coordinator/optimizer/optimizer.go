@@ -1,5 +1,9 @@
 // Package optimizer applies a round's mean update to the global parameters.
 //
+//	o, err := optimizer.New(job.Server{Optimizer: "fedadam"}, len(adapter))
+//	...
+//	err = o.Step(adapter, delta, nil) // changes adapter in place
+//
 // FedAvg is McMahan et al. (AISTATS 2017), FedAvgM adds server momentum (Hsu,
 // Qi, Brown 2019), FedAdagrad, FedAdam and FedYogi are Reddi et al. (ICLR 2021,
 // algorithm 2) with v0 = eps^2 and without bias correction, as printed there. All of them see only

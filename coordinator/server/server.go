@@ -4,6 +4,12 @@
 // [Certificate]. The package holds no state of a job: everything that must outlive the process is
 // the coordinator's.
 //
+//	e, err := server.Listen("127.0.0.1:8080", nil)
+//	...
+//	s, err := server.New(c, server.Config{})
+//	...
+//	err = s.Serve(ctx, e)
+//
 // # Threat model
 //
 // Strangers open sockets and say nothing, send byte by byte, stop reading, come in thousands from

@@ -1,5 +1,8 @@
 // Package shelf keeps jobs' bases, first adapters and releases in one bucket for all owners. An
 // owner that takes a job over fetches what its machine lacks, verified by the hashes in the store.
+//
+//	s := shelf.New(b, dir, local, log)
+//	err := s.Load(ctx, &cfg, dir) // base and first adapter, by their hashes
 package shelf
 
 import (

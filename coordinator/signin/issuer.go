@@ -3,6 +3,10 @@
 // flow with PKCE, and says which role their groups have. It holds no HTTP handler of its own:
 // coordinator/server does.
 //
+//	i, err := signin.New(cfg)
+//	...
+//	o, err := i.Operator(ctx, token) // the role that the token's groups have
+//
 // # Threat model
 //
 // Strangers show tokens of other issuers, for other clients, expired, unsigned, signed with what is

@@ -2,6 +2,10 @@
 // checkpoints and the enrolled identities. It is one SQLite file or, if the folder has a [URLFile],
 // a schema of a PostgreSQL database.
 //
+//	s, err := store.Open("run1", store.Options{})
+//	...
+//	entry, err := s.Commit(event, note, checkpoint) // ledger, journal and adapter at once
+//
 // [Open] gives a coordinator its [Store]. [OpenFleet] gives operators a [Fleet], with which they
 // list, invite and ban devices beside a running coordinator. [ReadLedger] reads the ledger alone.
 //

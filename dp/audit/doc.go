@@ -2,6 +2,8 @@
 // about its devices, and compares that with the epsilon that the job promises. [Run] audits a job;
 // [Documents] bounds the epsilon of a training run whose members were chosen by coins.
 //
+//	r, err := audit.Run(ctx, cfg)
+//
 // First come checks ([Check]) of the mechanism: the audit knows every exact sum, and so the noise.
 //
 // Then it is the one-run audit of Steinke, Nasr and Jagielski 2023, "Privacy auditing with one (1)

@@ -3,6 +3,8 @@
 // and plays a coordinator that sees one of them alone because it has invented all the other devices
 // of the sum.
 //
+//	r, err := leak.Check(ctx, settings, leak.Options{})
+//
 // What is tried: which rows of an embedding table, or of a masked token's scores, have moved; how
 // many examples of each label the head's gradient is made of (Zhao, Mopuri, Bilen 2020, "iDLG";
 // Wainakh et al. 2022, "User-Level Label Leakage from Gradients"); whose embeddings are in the span

@@ -2,6 +2,9 @@
 // job file. The job, its recipe, the compiler's step, a simulation's plan and a trainer's task all
 // carry a Spec, so that a new key is one field here and one place that acts on it. [Announced] is
 // the part that a device is told in the announced job, because it is not compiled into its program.
+//
+//	spec := j.Training // a training.Spec
+//	err := spec.Validate()
 package training
 
 import (

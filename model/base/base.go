@@ -1,6 +1,8 @@
 // Package base holds the default base: a small BERT-style encoder with its
 // tokenizer, trained by `starling pretrain --generated` (make base) on
 // generated public text only, and embedded in the binary.
+//
+//	b, err := base.Default()
 package base
 
 import (

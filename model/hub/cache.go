@@ -2,6 +2,8 @@
 // uses the layout of huggingface_hub (https://huggingface.co/docs/huggingface_hub, "Understand
 // caching"), so that both share one copy. [Find] looks in the cache alone; [FromEnv] and
 // [Client.Fetch] download.
+//
+//	dir, err := hub.Find("sentence-transformers/all-MiniLM-L6-v2") // in the local cache
 package hub
 
 import (

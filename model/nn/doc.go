@@ -1,6 +1,10 @@
 // Package nn writes the encoder, its training step and that of pretraining once,
 // as GoMLX graphs, and runs them on GoMLX's pure Go backend.
 //
+//	p, err := nn.NewPredictor(layout, base, 64, backend)
+//	...
+//	classes, err := p.Predict(ctx, slice, rank, tokens)
+//
 // The encoder is BERT (Devlin et al. 2019; post-norm, learned positions); the
 // adapter is LoRA (Hu et al. 2021) on query and value, used at the rank b of
 // the round as in DyLoRA (Valipour et al. 2022) and DP-DyLoRA: A[:b,:],

@@ -1,6 +1,8 @@
 // Package trainer is the interface between a device's rounds and whatever trains:
 // a compiled program in a sandbox (package edge), GoMLX on the host (package
 // model/nn), or another. It says what goes in and what comes out, nothing of how.
+//
+//	delta, err := tr.Train(ctx, trainer.Task{Start: slice, Rank: 8, Steps: 10}) // tr is a trainer.Trainer
 package trainer
 
 import (

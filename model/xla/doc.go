@@ -1,6 +1,8 @@
 // Package xla loads a PJRT plugin, through which XLA runs GoMLX graphs: on accelerators,
 // and on a processor about as fast as the compiled program.
 //
+//	engine, err := xla.Open("cpu")
+//
 // It is for simulations and for owners of a model, never for a device: a plugin is foreign native
 // code, outside of every sandbox. A program has it only where it was built with cgo and -tags xla;
 // without, Open says how. Nothing is ever downloaded.

@@ -4,6 +4,11 @@
 // code of the level nearest to value/scale, the lower one of equals; the first
 // value of a byte is in its high nibble, and an odd end is padded with Zero.
 //
+//	codes, scales := make([]byte, nf4.CodesLen(len(x))), make([]float32, nf4.Blocks(len(x), 64))
+//	err := nf4.Encode(codes, scales, x, 64)
+//	...
+//	nf4.Decode(x, codes, scales, 64)
+//
 // Bases on disk (package model), frozen weights in a program's memory (package
 // wasm) and vectors on the wire (package quant) are stored in it; what stands
 // around codes and scales is theirs.

@@ -4,6 +4,10 @@
 // enrol one after a device has seen the log's head, nor in a past during which the device already
 // saw the log.
 //
+//	head, err := log.OpenHead(signed, key, "")
+//	...
+//	err = log.CheckConsistency(proof, kept, head)
+//
 // A device keeps the last [Head] that it saw, opened by [OpenHead] and checked by
 // [CheckConsistency]; [Members.Check] verifies that a shard's keys are in the log. [Deal] derives
 // groups of devices from their keys.

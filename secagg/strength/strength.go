@@ -1,5 +1,7 @@
 // Package strength computes what masking withstands: how likely a shard fails for dropouts, and is broken by members who
 // collude with the server. Devices do not link it.
+//
+//	p, err := strength.Choose(strength.Model{Shard: 64, Corrupt: 0.05, Dropout: 0.1})
 package strength
 
 import (

@@ -3,6 +3,8 @@
 // of fixed-width SIMD code without imports. Compile makes the programs that edges train with; Backend runs single
 // graphs through package wasm, so that the backend API's own compliance suite can be held against the same code.
 //
+//	program, err := compiler.Compile(build, compiler.Spec{Host: "wazero"})
+//
 // Path of a graph: ir records and simplifies, plan lays out memory and turns operations into loops and matrix
 // products, codegen writes functions with the emitter in emit.
 //

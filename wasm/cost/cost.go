@@ -1,6 +1,8 @@
 // Package cost holds the cost of a program's instructions. The verifier adds it up from
 // a module's bytes and bounds each segment by it; the compiler adds it up from what it
 // writes, cuts segments by it and so knows what the verifier will say.
+//
+//	units := cost.Mul(trips, cost.Of(op))
 package cost
 
 import "math/bits"

@@ -2,6 +2,10 @@
 // the host's own vector units: with registers of 256 or 512 bits and on several
 // cores, where WebAssembly has 128 bits and one.
 //
+//	pl, err := kernel.Prepare(product, len(memory))
+//	...
+//	err = k.Run(ctx, pl, memory, team) // k is one of kernel.Native
+//
 // An element of C = A * B is one chain: from +0, for every term in order, multiply,
 // round, add, round; or, in a fused product, multiply, add, round. Nothing here
 // changes that order, so every kernel, on any number of cores, gives the bits that

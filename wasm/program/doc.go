@@ -3,6 +3,10 @@
 // and runs no other ([Remake]), and an owner makes them to know their hashes. The compiler yields
 // the same bytes everywhere.
 //
+//	recipe, err := program.Recipe(j)
+//	...
+//	module, err := program.Step(spec)
+//
 // Threat model: a recipe and a base come from a coordinator that may be hostile. Remake bounds the
 // work before it begins, and stops when its context ends. The result is verified by package wasm
 // like any program.

@@ -1,5 +1,7 @@
 // Package client holds what the browser's edge (cmd/starling-web) answers its page, as
 // JSON; web/typescript makes the page's types of it.
+//
+//	var job client.Quote // as the page reads it
 package client
 
 // Preview is what a source holds, for its owner to look at before joining.

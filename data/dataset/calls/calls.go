@@ -1,4 +1,6 @@
 // Package calls generates commands as people speak them, and the calls of functions that they come to.
+//
+//	set, err := calls.Generate(calls.Config{Split: "train", Clients: 3, PerClient: 10})
 package calls
 
 import (

@@ -1,4 +1,6 @@
 // Package files writes sets as files that dataset.Load reads: a line an example, and pictures of pages beside them.
+//
+//	err := files.WriteJSONLines("invoices.jsonl", set)
 package files
 
 import (

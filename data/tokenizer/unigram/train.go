@@ -1,4 +1,6 @@
 // Package unigram trains SentencePiece unigram vocabularies, which package tokenizer reads.
+//
+//	file, err := unigram.Train(texts, 2000, []string{"<pad>", "</s>"}) // a tokenizer.json
 package unigram
 
 import (

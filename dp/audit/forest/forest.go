@@ -3,6 +3,10 @@
 // their leaves are pure, each split by Gini's impurity among a few random features. It is meant for
 // a few hundred rows, and gives the same result for the same seed. [Grow] makes a forest,
 // [Forest.Probability] uses it.
+//
+//	f, err := forest.Grow(rows, positive, forest.Config{})
+//	...
+//	p := f.Probability(row) // that row is positive
 package forest
 
 import (

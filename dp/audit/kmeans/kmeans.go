@@ -1,5 +1,7 @@
 // Package kmeans divides points into two clusters by Lloyd's algorithm, starting from k-means++
 // (Arthur and Vassilvitskii 2007), and takes the best of several starts.
+//
+//	c, err := kmeans.Cluster(points, seed)
 package kmeans
 
 import (

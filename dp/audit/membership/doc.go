@@ -2,6 +2,8 @@
 // attacks on a list of [Unit], each of which holds what the model says about one provider's
 // documents.
 //
+//	r, err := membership.Run(units, membership.Config{})
+//
 // The attacks are those of Tito et al. 2023 (provider membership inference, section 5.2). What a
 // model says about a provider's documents is reduced to a few means. A clustering without knowledge
 // (AZK), a random forest that knows some of the providers (APK), or these together with the

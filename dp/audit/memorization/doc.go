@@ -3,6 +3,8 @@
 // correctly it remembers from training, or infers from what is left. Providers that it was not
 // trained on show how much is inferred.
 //
+//	redacted, found, left := memorization.Redact(example, []string{"Acme Ltd"})
+//
 // [Redact] removes the answers, from words and from the page's picture; [Compare] compares members with others. Pixels in a
 // base's own patches stay as they are, since nothing here knows where in them an answer stands, and reports say so.
 package memorization

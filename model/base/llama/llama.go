@@ -2,6 +2,8 @@
 // tokenizer, trained by `starling pretrain --architecture llama --generated` (make commands) on
 // generated commands and prose only. Operators' programs embed it; devices get it from their
 // coordinator.
+//
+//	b, err := llama.Commands()
 package llama
 
 import (

@@ -1,5 +1,9 @@
 // Package answer answers questions about documents with an adapter. It has no right answers to hold
 // them to, which is what devices need of package evaluate.
+//
+//	r, err := answer.New(backend, base, layout, 512)
+//	...
+//	replies, err := r.Answer(ctx, slice, rank, examples)
 package answer
 
 import (

@@ -1,5 +1,7 @@
 // Package hosted trains on a GoMLX backend of this host, such as XLA's: the graphs of the compiled
 // programs, in simulations that no sandbox has to hold. No device links it.
+//
+//	tr := hosted.New(backend, 4, program.Read) // a trainer.Trainer
 package hosted
 
 import (

@@ -3,6 +3,10 @@
 // it. Anybody with the public key, the input and the proof can check it, and exactly one number
 // verifies.
 //
+//	proof, err := vrf.Prove(key, input)
+//	...
+//	output, err := vrf.Verify(&public, input, &proof)
+//
 // Inputs are public: the time that Prove takes to find a point on the curve depends on
 // input and public key. It does not depend on the secret.
 //

@@ -1,6 +1,8 @@
 // Package codegen writes the WebAssembly of a plan: one function for each distinct loop, shared by all places that
 // differ only in addresses; packing and inner kernels of matrix products; and the exported segments that call them.
 //
+//	gen := codegen.New(module, codegen.Wazero, scratch, table)
+//
 // All loops have constant trip counts, in the shapes that package wasm's verifier can prove to end.
 //
 // Two code shapes exist because hosts differ. wazero checks bounds once for a base and constant offsets within a basic

@@ -3,6 +3,11 @@
 // functions, exports, data segments and custom sections; no imports, tables or globals. Of relaxed SIMD it
 // has f32x4.relaxed_madd alone, which only fused programs may contain: results of the rest may differ from host to host.
 //
+//	var m emit.Module
+//	f := m.NewFunc(emit.I32)
+//	m.Export("s0", f)
+//	program := m.Bytes()
+//
 // It trusts its caller: it does not validate what it is told to write. The loader's verifier does.
 package emit
 

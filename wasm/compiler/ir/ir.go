@@ -2,6 +2,8 @@
 // they were recorded, every one depending only on earlier ones. Equal operations are recorded once, elementwise
 // operands always have the shape of the result (broadcasts are explicit), and what can be told from constants is
 // simplified on the way in, as long as the value stays the same bit for bit.
+//
+//	g := ir.New() // Record in package compiler fills it
 package ir
 
 import (

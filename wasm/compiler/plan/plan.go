@@ -1,6 +1,8 @@
 // Package plan decides how a recorded graph runs in one block of memory: which tensors are in memory at all,
 // which operations share a loop, where each tensor is and for how long, and in what order the stages run.
 //
+//	p, err := plan.Build(g, plan.Config{})
+//
 // A tensor that is only a view (reshape, transposition, broadcast, slice) or a cheap function of others is never
 // stored: the loop or the matrix product that reads it computes the address or the value itself. Views are followed as
 // affine functions of the loop counters; where a reshape of a view is not affine, the loop is cut, and only where that
