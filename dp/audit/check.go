@@ -59,7 +59,8 @@ const (
 
 // within makes the check of a value that must be in a range.
 func within(name, statistic string, value, low, high, alarm float64) Check {
-	c := Check{Name: name, Statistic: statistic, Value: finite(value), Low: finite(low), High: finite(high), Alarm: alarm, Verdict: Holds}
+	c := Check{Name: name, Statistic: statistic, Verdict: Holds, Alarm: alarm}
+	c.Value, c.Low, c.High = finite(value), finite(low), finite(high)
 	if !(value >= low && value <= high) {
 		c.Verdict = Flawed
 	}

@@ -19,8 +19,8 @@ type cohorts struct {
 	runs    int     // rounds of this run
 	member  float64 // the least p-value of a member's times
 	members int
-	before  []int
-	overlap float64 // the least p-value of what two rounds, one behind the other, have in common
+	before  [][]int // the last cohorts of this run, the newest first
+	overlap float64 // the least p-value of what a round and one of the four before have in common
 	pairs   int
 	wrong   string // what no coin can have made
 }
@@ -47,11 +47,13 @@ func (c *cohorts) add(cohort []int) {
 	case !c.j.Fixed():
 		c.size = min(c.size, binomialOut(n, len(cohort), q))
 	}
-	if c.before != nil && c.rate() < 1 {
-		c.pairs++
-		c.overlap = min(c.overlap, c.common(cohort))
+	if c.rate() < 1 {
+		for _, old := range c.before {
+			c.pairs++
+			c.overlap = min(c.overlap, c.common(old, cohort))
+		}
+		c.before = append([][]int{slices.Clone(cohort)}, c.before[:min(len(c.before), lags-1)]...)
 	}
-	c.before = slices.Clone(cohort)
 }
 
 // rate is the chance of a member of being in a round.
@@ -62,16 +64,16 @@ func (c *cohorts) rate() float64 {
 	return c.j.Cohort.SamplingRate
 }
 
-// common is the p-value of the number of members that a cohort has of the one before: given both
+// common is the p-value of the number of members that a cohort has of an older one: given both
 // sizes, every set of the size is as likely.
-func (c *cohorts) common(cohort []int) float64 {
+func (c *cohorts) common(old, cohort []int) float64 {
 	both := 0
 	for _, m := range cohort {
-		if _, ok := slices.BinarySearch(c.before, m); ok {
+		if _, ok := slices.BinarySearch(old, m); ok {
 			both++
 		}
 	}
-	n, k := len(c.before), len(cohort)
+	n, k := len(old), len(cohort)
 	below, above := 0.0, 0.0
 	for x := max(0, n+k-c.j.Cohort.Population); x <= min(n, k); x++ {
 		p := dp.Hypergeometric(c.j.Cohort.Population, n, k, x)
@@ -112,13 +114,15 @@ func (c *cohorts) checks() []Check {
 	size := skipped(CheckSize, "cohort.size fixes it, and every round had it")
 	if !c.j.Fixed() {
 		p := min(c.size, binomialOut(n*c.rounds, c.drawn, q))
-		size = likely(CheckSize, fmt.Sprintf("least p-value of %d rounds of %.4g of %d members, and of all: a coin of %.4g", c.rounds,
-			float64(c.drawn)/float64(max(1, c.rounds)), n, q), p, c.rounds+1, checkLevel)
+		size = likely(CheckSize, fmt.Sprintf("least p-value of %d rounds of %.4g of %d members, and of all: a coin of %.4g",
+			c.rounds, float64(c.drawn)/float64(max(1, c.rounds)), n, q), p, c.rounds+1, checkLevel)
 	}
-	members := likely(CheckMembers, fmt.Sprintf("least p-value of how often each of %d members was drawn", c.members), c.member, c.members, checkLevel)
+	members := likely(CheckMembers, fmt.Sprintf("least p-value of how often each of %d members was drawn", c.members),
+		c.member, c.members, checkLevel)
 	if c.pairs == 0 {
 		return []Check{size, members, skipped(CheckOverlap, "everybody is in every round, or there was one round")}
 	}
 	return []Check{size, members,
-		likely(CheckOverlap, fmt.Sprintf("least p-value of the members in common, of %d pairs of rounds", c.pairs), c.overlap, c.pairs, checkLevel)}
+		likely(CheckOverlap, fmt.Sprintf("least p-value of the members in common, of %d pairs of rounds", c.pairs),
+			c.overlap, c.pairs, checkLevel)}
 }

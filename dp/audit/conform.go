@@ -160,14 +160,16 @@ func (c *conformity) checks(r *run) []Check {
 		own = skipped(CheckOwn, "no sum of devices was released, or shards are trimmed")
 		if c.own.rounds > 0 {
 			low, high := ratios(c.own.all.n, checkLevel)
-			own = within(CheckOwn, fmt.Sprintf("its variance over what the devices owe, of %d coordinates in %d rounds", len(c.own.each), c.own.rounds),
+			own = within(CheckOwn,
+				fmt.Sprintf("its variance over what the devices owe, of %d coordinates in %d rounds", len(c.own.each), c.own.rounds),
 				c.own.all.sum/float64(c.own.all.n), low, high, checkLevel)
 		}
 	}
 	out = append(out, own)
 	decoded := skipped(CheckDecoded, "nothing was released")
 	if c.decoded > 0 {
-		decoded = within(CheckDecoded, fmt.Sprintf("of %d releases, those that are others than their noisy sums make", c.decoded), float64(c.differs), 0, 0, 0)
+		decoded = within(CheckDecoded, fmt.Sprintf("of %d releases, those that are others than their noisy sums make", c.decoded),
+			float64(c.differs), 0, 0, 0)
 	}
 	out = append(out, decoded)
 	out = append(out, c.cohorts.checks()...)
@@ -176,7 +178,8 @@ func (c *conformity) checks(r *run) []Check {
 	}
 	norm := skipped(CheckNorm, "nothing was released")
 	if c.extremal > 0 {
-		norm = within(CheckNorm, fmt.Sprintf("largest squared norm of %d, over the ledger's sensitivity", c.extremal), c.norm, 0, 1, 0)
+		norm = within(CheckNorm, fmt.Sprintf("largest squared norm of %d, over the ledger's sensitivity", c.extremal),
+			c.norm, 0, 1, 0)
 	}
 	out = append(out, norm)
 	return out
@@ -192,7 +195,8 @@ func (c *conformity) conclude(r *run) []Check {
 	out = append(out, ledger(r.events, said, r.played, c.cohorts.rate())...)
 	if c.unwritten > 0 {
 		i := slices.IndexFunc(out, func(k Check) bool { return k.Name == CheckCharged })
-		out[i].Verdict, out[i].Why = Flawed, fmt.Sprintf("%d rounds were released, or drawn and given up, and nothing was written down before", c.unwritten)
+		out[i].Verdict = Flawed
+		out[i].Why = fmt.Sprintf("%d rounds were released, or drawn and given up, and nothing was written down before", c.unwritten)
 	}
 	return out
 }

@@ -56,7 +56,6 @@ func hits(j job.Job, groups, ready int, charged float64, seed uint64) Check {
 	}
 	// Without hits in the ledger they must be so few that the floors' part of delta holds them.
 	most := max(charged, j.FloorDelta()/(float64(j.Rounds)*j.Cohort.SamplingRate))
-	c := within(CheckHits, fmt.Sprintf("share of hits that is sure, of %d in %d dealt rounds; the ledger has %.3g", hit, tries, charged),
+	return within(CheckHits, fmt.Sprintf("share of hits that is sure, of %d in %d dealt rounds; the ledger has %.3g", hit, tries, charged),
 		rateAtLeast(tries, hit, checkLevel), 0, most, checkLevel)
-	return c
 }

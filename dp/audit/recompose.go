@@ -49,8 +49,8 @@ func recompose(parts []alike, delta, about float64) float64 {
 	return worst
 }
 
-// loss is the distribution of a round's privacy loss on the cells of -reach..reach: cell 0 is loss 0, and negative losses
-// are behind the positive ones.
+// loss is the distribution of a round's privacy loss on the cells of -reach..reach: cell 0 is loss 0,
+// and negative losses are behind the positive ones.
 func (p alike) loss(removed bool, reach float64) []complex128 {
 	out, width := make([]complex128, cells), 2*reach/cells
 	put := func(loss, mass float64) {
@@ -141,5 +141,6 @@ func ledger(events []dp.Event, said dp.Guarantee, played int, rate float64) []Ch
 		parts = append(parts, p)
 	}
 	again := recompose(parts, said.Delta-said.FloorDelta, said.Epsilon)
-	return []Check{charged, within(CheckLedger, fmt.Sprintf("its epsilon, %.4g by a second accountant", again), said.Epsilon, again*(1-slackLedger), math.Inf(1), 0)}
+	return []Check{charged, within(CheckLedger, fmt.Sprintf("its epsilon, %.4g by a second accountant", again),
+		said.Epsilon, again*(1-slackLedger), math.Inf(1), 0)}
 }

@@ -13,6 +13,8 @@ const (
 	blocks    = 16 // of the values, one behind the other
 	lags      = 4  // rounds before, and coordinates before, that noise is held against
 	leastPair = 1000
+	heads     = 256  // coordinates by which all other rounds are held against one another
+	mostHeads = 1000 // rounds
 )
 
 // squares is a number of squares of standard Gaussians, or of products of two, and their sum.
@@ -33,7 +35,9 @@ type residuals struct {
 	sets   [len(strides)][8]squares
 	parts  [blocks + 1]squares // the last: the clipping count and the figures
 
+	round   float64     // the least p-value of one round's variance
 	before  [][]float32 // the last rounds of this run, the newest first
+	heads   [][]float32 // the first coordinates of the rounds before those
 	pairs   int         // of rounds
 	largest float64     // of their |z|
 	sum     float64     // of their z
@@ -41,17 +45,18 @@ type residuals struct {
 }
 
 func newResiduals(seed uint64) *residuals {
-	return &residuals{dither: rand.New(rand.NewPCG(seed, 0x7265))}
+	return &residuals{round: 1, dither: rand.New(rand.NewPCG(seed, 0x7265))}
 }
 
 // newRun forgets the rounds before: the next one is of another run.
-func (r *residuals) newRun() { r.before = nil }
+func (r *residuals) newRun() { r.before, r.heads = nil, nil }
 
 // add takes the noise of a round, of the variance that the ledger has. The first d coordinates are
 // values.
 func (r *residuals) add(noise []int64, d int, variance float64) {
 	scale := 1 / math.Sqrt(variance+1./12)
 	u := make([]float32, len(noise))
+	var own squares
 	for len(r.each) < len(noise) {
 		r.each = append(r.each, squares{})
 	}
@@ -59,6 +64,7 @@ func (r *residuals) add(noise []int64, d int, variance float64) {
 		v := (float64(x) + r.dither.Float64() - 0.5) * scale
 		u[i] = float32(v)
 		r.all.add(v * v)
+		own.add(v * v)
 		r.each[i].add(v * v)
 		for k, of := range strides {
 			r.sets[k][i%of].add(v * v)
@@ -73,7 +79,8 @@ func (r *residuals) add(noise []int64, d int, variance float64) {
 		}
 	}
 	r.rounds++
-	for _, old := range r.before {
+	r.round = min(r.round, chi2(own.n, own.sum))
+	for _, old := range append(r.before[:len(r.before):len(r.before)], r.heads...) {
 		dot, norm := 0.0, 0.0
 		for i := range min(len(old), len(u)) {
 			dot += float64(old[i]) * float64(u[i])
@@ -82,6 +89,10 @@ func (r *residuals) add(noise []int64, d int, variance float64) {
 		z := dot / math.Sqrt(max(norm, 1e-300)) // given the older round's, a standard Gaussian
 		r.pairs++
 		r.largest, r.sum = max(r.largest, math.Abs(z)), r.sum+z
+	}
+	if len(r.before) == lags && len(r.heads) < mostHeads {
+		last := r.before[lags-1]
+		r.heads = append(r.heads, append([]float32{}, last[:min(len(last), heads)]...))
 	}
 	r.before = append([][]float32{u}, r.before[:min(len(r.before), lags-1)]...)
 }
@@ -111,7 +122,8 @@ func (r *residuals) checks() []Check {
 	if tried == 0 {
 		return append(out, skipped(CheckWithin, fmt.Sprintf("%d coordinates in all, must be at least %d", r.all.n, leastPair)))
 	}
-	return append(out, likely(CheckWithin, fmt.Sprintf("least p-value of the correlation with each of %d coordinates before", tried), p, tried, checkLevel))
+	return append(out, likely(CheckWithin,
+		fmt.Sprintf("least p-value of the correlation with each of %d coordinates before", tried), p, tried, checkLevel))
 }
 
 // ratios are the ends of the range in which the mean of n squares is, but with probability level.
@@ -129,10 +141,10 @@ func ratios(n int, level float64) (low, high float64) {
 	return find(1, 0), find(1, 2+100/float64(n))
 }
 
-// byCoordinate finds the least likely coordinate, or set of coordinates: every n-th, a part, the
-// extra ones.
+// byCoordinate finds the least likely coordinate, round, or set of coordinates: every n-th, a part,
+// the extra ones.
 func (r *residuals) byCoordinate() Check {
-	p, tried := 1.0, len(r.each)
+	p, tried := r.round, len(r.each)+r.rounds
 	// Of coordinates that were in as many rounds, the ends alone.
 	least, most := map[int]float64{}, map[int]float64{}
 	for _, s := range r.each {
@@ -156,8 +168,8 @@ func (r *residuals) byCoordinate() Check {
 			}
 		}
 	}
-	return likely(CheckCoordinates, fmt.Sprintf("least p-value of the variance, of %d coordinates and %d sets of them", len(r.each), tried-len(r.each)),
-		p, tried, checkLevel)
+	return likely(CheckCoordinates, fmt.Sprintf("least p-value of the variance, of %d coordinates, %d rounds and %d sets",
+		len(r.each), r.rounds, tried-len(r.each)-r.rounds), p, tried, checkLevel)
 }
 
 // byRound holds rounds against those before them, each pair and all together.
@@ -166,5 +178,6 @@ func (r *residuals) byRound() Check {
 		return skipped(CheckRounds, "no two rounds of one run to compare")
 	}
 	p := min(normal(r.largest), normal(r.sum/math.Sqrt(float64(r.pairs))))
-	return likely(CheckRounds, fmt.Sprintf("least p-value of the correlation, of %d pairs of rounds and of all", r.pairs), p, r.pairs+1, checkLevel)
+	return likely(CheckRounds, fmt.Sprintf("least p-value of the correlation, of %d pairs of rounds and of all", r.pairs),
+		p, r.pairs+1, checkLevel)
 }
