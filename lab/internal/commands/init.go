@@ -205,6 +205,9 @@ func (f *initFlags) run(ctx context.Context, a *command.App) (err error) {
 		return asFlags(err)
 	}
 	answer.Held, answer.Columns, answer.File = len(set.Examples), prospect.Describe(columns), f.out
+	if answer.Partial { // the same command goes on, and may then write
+		return a.Emit(answer, answer.Print)
+	}
 	if err := durable.Replace(f.out, []byte(file), 0o644); err != nil {
 		return err
 	}
