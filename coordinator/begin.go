@@ -25,7 +25,7 @@ const mostAwaited = 8
 // lookAtStart reads what the operator has said, and who is awaited, while the population is not complete.
 func (c *Coordinator) lookAtStart() (err error) {
 	b := &c.beginning
-	if c.fleet.Enrolled() >= c.t.Job.Cohort.Population {
+	if c.begun() || c.fleet.Active() >= c.t.Job.Cohort.Population {
 		return nil
 	}
 	if b.least == 0 {
@@ -44,20 +44,24 @@ func (c *Coordinator) lookAtStart() (err error) {
 		return err
 	} else if by != b.by {
 		b.by = by
-		c.log.Warn("rounds begin with the devices that have enrolled", "by", by, "enrolled", c.fleet.Enrolled())
+		c.log.Warn("rounds begin with the devices that have enrolled", "by", by, "enrolled", c.fleet.Active())
 	}
-	if c.begins(c.fleet.Enrolled()) {
+	if c.begins(c.fleet.Active()) {
 		return nil // nobody asks whom it awaits
 	}
 	b.awaited, b.open, err = c.store.Awaited(mostAwaited)
 	return err
 }
 
-// begins reports whether rounds may be made with so many enrolled devices.
+// begun reports whether the first round was drawn. From then on rounds go on with those that are there.
+func (c *Coordinator) begun() bool { return c.core.NextRound() > 1 }
+
+// begins reports whether rounds may be made with so many enrolled devices, without those that have left
+// or are in no draw for another reason.
 func (c *Coordinator) begins(enrolled int) bool {
 	b := &c.beginning
 	switch {
-	case enrolled >= c.t.Job.Cohort.Population:
+	case c.begun(), enrolled >= c.t.Job.Cohort.Population:
 		return true
 	case enrolled < b.least:
 		return false

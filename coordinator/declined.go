@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/starling-fl/starling/coordinator/internal/fleet"
 	"github.com/starling-fl/starling/internal/protocol/wire"
@@ -55,4 +56,42 @@ func (c *Coordinator) keepDeclined(r *running) {
 	if err := c.deviceNotes().Declined(r.ID(), r.declined); err != nil {
 		c.log.Error("who declined the round is not kept", "round", r.ID(), "error", strings.TrimPrefix(err.Error(), "store: "))
 	}
+}
+
+// leaves reports whether a device that ends its session with this code leaves the population: it
+// will take part in no round of the job, whatever is drawn.
+func leaves(code uint16) bool {
+	_, limit := wire.Limit(code)
+	return limit || code == wire.CodePlan || code == wire.CodeBlob || code == wire.CodeProgram
+}
+
+// mostLeft is how often a device may leave, and enrol again, in one process: each time is written.
+const mostLeft = 10
+
+// leaves takes a device out of the population until it enrols again, by its own word. That follows
+// from job, plan and its owner's limits: not from its data, and not from others' coins
+// (docs/privacy/proofs.md, section 5). Who is active is looked at between rounds alone.
+func (c *Coordinator) leaves(d *fleet.Device, code uint16) {
+	if d.Left++; d.Left > mostLeft {
+		return // it is absent
+	}
+	limit, is := wire.Limit(code)
+	if r := c.running; r != nil && r.parts[d.N] != nil {
+		if _, told := r.declined[d.ID]; told {
+			is = false // it is noted with the round
+		}
+		if p := r.parts[d.N]; !p.dropped {
+			p.why = departedDeclined
+			c.exclude(r, d, "")
+		}
+	}
+	c.log.Warn("device leaves the population until it enrols again", "device", short(d.ID), "code", code, "limit", limit, "advice", advice[code])
+	err := c.store.Leave(d.ID)
+	if is && err == nil {
+		err = c.deviceNotes().Declined(c.status.Round, map[[32]byte]uint16{d.ID: code})
+	}
+	if err != nil {
+		c.log.Error("that a device leaves is not kept", "device", short(d.ID), "error", err)
+	}
+	c.mustered = time.Time{}
 }

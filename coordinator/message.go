@@ -32,6 +32,9 @@ func (c *Coordinator) message(s *session, m wire.Message) {
 		}
 	case *wire.Error:
 		c.log.Info("device ends the session", "device", short(s.id), "code", m.Code, "reason", m.Text)
+		if d := s.device; leaves(m.Code) {
+			c.leaves(d, m.Code)
+		}
 		s.Kill(errors.New("the device ended it"))
 		c.left(s)
 	case *wire.Ready:

@@ -35,7 +35,9 @@ func (c *Coordinator) join(ev joinEvent) error {
 	token := sessionToken()
 	if d == nil {
 		d = c.addDevice(ev.s.id)
-		c.log.Info("enrolled", "device", short(d.ID), "enrolled", c.fleet.Enrolled())
+		c.log.Info("enrolled", "device", short(d.ID), "enrolled", c.fleet.Active())
+	} else if d.Out {
+		c.mustered = time.Time{} // it has come again
 	}
 	ev.s.device, d.Browser, d.Holds = d, ev.s.browser, c.keys.head.Size
 	c.fleet.Connect(d, ev.s.Link, token, time.Now())

@@ -20,7 +20,7 @@ import (
 func (c *Coordinator) publish() {
 	c.published = time.Now()
 	p := &c.status
-	p.Enrolled, p.Connected, p.ClipNorm = c.fleet.Enrolled(), c.fleet.Connected(), c.core.ClipNorm()
+	p.Enrolled, p.Connected, p.ClipNorm = c.fleet.Active(), c.fleet.Connected(), c.core.ClipNorm()
 	if p.State == monitor.StateFinished {
 		p.Connected = 0 // all were sent away; nobody counts those that are slow to leave
 	}

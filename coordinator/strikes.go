@@ -135,7 +135,7 @@ func (c *Coordinator) needed() (enough bool, reason string) {
 	if c.dropouts.Beyond != "" {
 		return false, "paused: " + c.dropouts.Beyond
 	}
-	if n := c.fleet.Enrolled(); !c.begins(n) {
+	if n := c.fleet.Active(); !c.begins(n) {
 		return false, c.awaits(n)
 	}
 	ready := c.fleet.Ready()

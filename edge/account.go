@@ -43,6 +43,7 @@ type accountState struct {
 
 	Consents map[string][]Consent `json:"consents,omitempty"` // by coordinatorOf
 	Leaks    map[string]Leak      `json:"leaks,omitempty"`    // what was tried before joining, by TaskID in hexadecimal
+	Members  map[string]string    `json:"members,omitempty"`  // identities that have enrolled and not left, by TaskID; all hexadecimal
 }
 
 // A JobAccount is what one job has received.
@@ -306,6 +307,11 @@ func (a *Account) Merge(other *Account) error {
 	}
 	a.mergeConsents(other)
 	a.mergeLeaks(other)
+	for task, identity := range other.state.Members {
+		if _, known := a.state.Members[task]; !known {
+			a.enter(task, identity)
+		}
+	}
 	a.mergeLogs(other.state.Logs)
 	return a.keep()
 }

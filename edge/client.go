@@ -28,7 +28,8 @@ type client struct {
 	resuming bool // between a reconnect into a round and the coordinator's Resume
 
 	vetted    vetted
-	previewed bool // the data fits what the coordinator says of its job
+	previewed bool     // the job was announced, and fits, before the device enrolled
+	asked     [32]byte // TaskID of the job that was announced
 	job       *job
 	prepared  bool
 	prep      chan error // the preparation's result; nil when none is running
@@ -151,41 +152,16 @@ func fatal(err error) bool {
 func (c *client) connect(ctx context.Context) (joined bool, err error) {
 	c.events.send(Event{State: Connecting})
 	if err := c.preview(ctx); err != nil {
-		return false, err
+		return false, c.resign(ctx, err)
 	}
-	dialCtx, cancel := context.WithTimeout(ctx, c.cfg.Handshake)
-	conn, err := c.cfg.Dial(dialCtx, c.cfg.Token)
-	cancel()
-	if err != nil {
-		return false, err
-	}
-	ctx, cancel = context.WithCancel(ctx)
-	in := make(chan received)
-	var reader sync.WaitGroup
-	c.conn = conn
-	defer func() {
-		c.conn, c.resuming = nil, false
-		cancel()
-		conn.Close()
-		reader.Wait()
-	}()
-	reader.Go(func() { c.read(ctx, conn, in) })
-	if err := c.join(ctx, in); err != nil {
-		return false, c.sayGoodbye(ctx, err)
-	}
-	return true, c.sayGoodbye(ctx, c.serve(ctx, in))
-}
-
-// sayGoodbye tells a coordinator that broke the protocol what it did, if it still listens.
-func (c *client) sayGoodbye(ctx context.Context, err error) error {
-	if broken := new(ProtocolError); errors.As(err, &broken) {
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		if said := c.send(ctx, &wire.Error{Code: wire.CodeProtocol, Text: "the coordinator broke the protocol"}); said != nil {
-			c.cfg.Log.Debug("the coordinator no longer listens", "err", said)
+	err = c.talk(ctx, func(ctx context.Context, in <-chan received) error {
+		if err := c.join(ctx, in); err != nil {
+			return c.sayGoodbye(ctx, err)
 		}
-	}
-	return err
+		joined = true
+		return c.sayGoodbye(ctx, c.serve(ctx, in))
+	})
+	return joined, err
 }
 
 // received is a message or the end of the connection.
@@ -242,6 +218,9 @@ func (c *client) serve(ctx context.Context, in <-chan received) error {
 	if c.prepared {
 		if err := c.send(ctx, &wire.Ready{}); err != nil {
 			return err
+		}
+		if c.round == nil {
+			c.events.send(Event{State: Waiting})
 		}
 	}
 	for {

@@ -86,13 +86,12 @@ func (e *RefusalError) message() *wire.Refuse {
 	if beyond := new(PolicyError); errors.As(e.Err, &beyond) {
 		// What a round asks for follows from job and plan alone, what an owner allows from
 		// the owner: neither tells of data.
-		switch beyond.Key {
-		case "memory":
-			code, reason = wire.CodeMemory, "the program takes more memory than this device's owner gives"
-		case "work":
-			code, reason = wire.CodeWork, "training takes more work than this device's owner gives"
-		default:
-			code, reason = wire.CodePolicy, "the plan is outside of what this device's owner allows"
+		reason = "the plan is outside of what this device's owner allows"
+		switch code = beyond.code(); code {
+		case wire.CodeMemory:
+			reason = "the program takes more memory than this device's owner gives"
+		case wire.CodeWork:
+			reason = "training takes more work than this device's owner gives"
 		}
 	}
 	return &wire.Refuse{Round: e.Round, Code: code, Reason: reason}

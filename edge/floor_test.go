@@ -214,9 +214,7 @@ func TestHostileFewExamples(t *testing.T) {
 // A device that has too few is not heard of: its owner is, before it enrols.
 func TestHostileCountOfExamples(t *testing.T) {
 	h := production(t)
-	h.mu.Lock()
-	h.blobs[aboutPath] = []byte(`{"labels":["one","two"]}`)
-	h.mu.Unlock()
+	h.offer()
 	cfg := h.config(&constant{})
 	cfg.Policy = central()
 	cfg.Policy.Examples = 6

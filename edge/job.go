@@ -207,9 +207,9 @@ func (c *client) readData(j *job, pause func() error) (*Data, error) {
 	}
 	d, err := newData(set, j.form, division{int(j.Providers), j.ProviderRate, int(j.Groups), c.cfg.Seed}, pause)
 	if err != nil || j.HeldOut == 0 {
-		return d, err
+		return d, untold(err)
 	}
-	return d, d.holdOut(j.HeldOut, pause)
+	return d, untold(d.holdOut(j.HeldOut, pause))
 }
 
 // openBase yields the base: the one in memory or that some edge holds, or the cache's,

@@ -2,13 +2,13 @@ package edge
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
 	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // aboutPath is where a coordinator says what its job is, to anyone who asks.
@@ -17,55 +17,81 @@ const aboutPath = "/v1/job"
 // mostAbout bounds that answer, bytes.
 const mostAbout = 4 << 20
 
-// preview asks what the job is and checks it against this device's data before
-// the device enrols: one that could not take part would be counted in the
-// population, and waited for, for ever. What it is told binds nobody, the job
-// that is enrolled in is checked again; a coordinator that does not answer is
-// joined without.
+// enrolWithin bounds what a device prepares before it enrols: a base that takes longer to fetch must not
+// keep a job from beginning with the others.
+const enrolWithin = 20 * time.Second
+
+// preview asks what the job is, checks it against what the owner allows and what this device
+// holds, and prepares all that a round needs, before the device enrols: one that refuses would be
+// counted in the population, and waited for, for ever. The device then enrols in this job and no
+// other. It enrols first, and leaves if it must, where a coordinator does not answer or preparing
+// takes longer than enrolWithin.
 func (c *client) preview(ctx context.Context) error {
-	if c.previewed || c.job != nil {
+	if c.job == nil {
+		if err := c.askJob(ctx); err != nil || c.job == nil {
+			return err
+		}
+		c.previewed = true
+	}
+	if !c.previewed || c.prepared || c.prep != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.Handshake)
-	defer cancel()
-	resp, err := c.blobs.client.open(ctx, strings.TrimRight(c.token.URL, "/")+aboutPath, 0, "")
+	c.startPrepare()
+	enough := time.NewTimer(enrolWithin)
+	defer enough.Stop()
+	select {
+	case err := <-c.prep:
+		c.prep, c.prepared = nil, err == nil
+		return err
+	case <-enough.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// askJob takes the job that the coordinator announces to anybody, if it does.
+func (c *client) askJob(ctx context.Context) error {
+	b, err := c.announcement(ctx)
+	if err == nil {
+		_, err = wire.ParseJob(b)
+	}
 	if err != nil {
 		c.cfg.Log.Debug("no word of the job before joining", "err", err)
 		return nil // dialling meets the same
 	}
-	defer resp.body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.body, mostAbout))
-	c.events.down.Add(int64(len(b)))
-	var about struct {
-		Labels    []string `json:"labels"`
-		Providers int      `json:"providers"`
+	id := wire.TaskID(b)
+	if len(c.token.Task) != 0 && id != [32]byte(c.token.Task) {
+		return nil // as above
 	}
-	if err == nil && resp.status == statusOK {
-		err = json.Unmarshal(b, &about)
-	}
-	if err != nil || resp.status != statusOK || len(about.Labels) == 0 {
-		c.cfg.Log.Debug("no word of the job before joining", "status", resp.status, "err", err)
-		return nil
-	}
-	c.previewed = true
-	c.heard = time.Now()
-	if _, err = c.examples(about.Labels, about.Providers); err != nil {
-		return err // to its owner: nobody is dialled
-	}
-	if err := c.previewJob(ctx); err != nil {
+	c.asked = id
+	j, err := c.parseJob(b)
+	if err != nil {
 		return err
 	}
+	c.heard = time.Now()
+	if _, err = c.examples(j.Labels, int(j.Providers)); err != nil {
+		return err // to its owner: nobody is dialled
+	}
+	c.job = j
 	return c.hold(ctx)
 }
 
-// previewJob checks the job as the coordinator announces it to anyone who asks.
-func (c *client) previewJob(ctx context.Context) error {
-	announced, task, err := c.blobs.announced(ctx, c.cfg.Handshake)
+// announcement fetches the announcement of the job.
+func (c *client) announcement(ctx context.Context) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Handshake)
+	defer cancel()
+	resp, err := c.blobs.client.open(ctx, strings.TrimRight(c.token.URL, "/")+announcedPath, 0, "")
 	if err != nil {
-		c.cfg.Log.Debug("no announcement of the job before joining", "err", err)
-		return nil
+		return nil, err
 	}
-	return c.checkJob(&job{Job: *announced, task: task})
+	defer resp.body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.body, mostAbout))
+	c.events.down.Add(int64(len(b)))
+	if err == nil && resp.status != statusOK {
+		err = fmt.Errorf("it answers %d", resp.status)
+	}
+	return b, err
 }
 
 // examples are this device's, over a job's labels. providers is the most that
@@ -73,23 +99,23 @@ func (c *client) previewJob(ctx context.Context) error {
 func (c *client) examples(labels []string, providers int) (*dataset.Set, error) {
 	set, err := c.cfg.Data(labels)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrData, err)
+		return nil, untold(fmt.Errorf("%w: %w", ErrData, err))
 	}
 	if len(set.Examples) == 0 {
-		return nil, fmt.Errorf("%w: no examples", ErrData)
+		return nil, untold(fmt.Errorf("%w: no examples", ErrData))
 	}
 	for _, e := range set.Examples {
 		for _, l := range e.Classes() {
 			if len(labels) > 0 && (l < 0 || l >= len(labels)) {
-				return nil, fmt.Errorf("%w: label number %d, the job has %d labels", ErrData, l, len(labels))
+				return nil, untold(fmt.Errorf("%w: label number %d, the job has %d labels", ErrData, l, len(labels)))
 			}
 		}
 	}
 	parts := []*dataset.Set{set}
 	if providers > 0 {
 		if _, parts, err = divide(set, providers); err != nil {
-			return nil, err
+			return nil, untold(err)
 		}
 	}
-	return set, c.cfg.Policy.checkEnough(parts)
+	return set, untold(c.cfg.Policy.checkEnough(parts))
 }

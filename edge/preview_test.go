@@ -20,37 +20,47 @@ var errDialled = errors.New("the device would enrol")
 func TestMisfitDoesNotEnrol(t *testing.T) {
 	misfit := &dataset.Set{Name: "mine.tsv", Labels: []string{"three"}, Examples: []dataset.Example{{Text: "fox", Line: 7}}}
 	for name, c := range map[string]struct {
-		about string
-		data  *dataset.Set
-		ends  bool
+		announced string // "": the job
+		providers uint32
+		data      *dataset.Set
+		ends      bool
 	}{
-		"another label":     {`{"labels":["one","two"]}`, misfit, true},
-		"no example":        {`{"labels":["one","two"]}`, &dataset.Set{Labels: testLabels}, true},
-		"too many of whom":  {`{"labels":["one","two"],"providers":1}`, twoProviders(), true},
-		"fits":              {`{"labels":["one","two"],"providers":2}`, twoProviders(), false},
-		"says nothing":      {`{}`, misfit, false},
-		"says nonsense":     {`<html>`, misfit, false},
-		"does not know why": {``, misfit, false},
+		"another label":     {"", 0, misfit, true},
+		"no example":        {"", 0, &dataset.Set{Labels: testLabels}, true},
+		"too many of whom":  {"", 1, twoProviders(), true},
+		"fits":              {"", 2, twoProviders(), false},
+		"says nonsense":     {`<html>`, 0, misfit, false},
+		"does not know why": {"404", 0, misfit, false},
 	} {
 		h := newHouse(t)
-		if c.about != "" {
+		h.job.Providers = c.providers
+		if c.providers > 0 {
+			h.job.ProviderRate = 1
+		}
+		h.announce()
+		if h.offer(); c.announced != "" {
 			h.mu.Lock()
-			h.blobs[aboutPath] = []byte(c.about)
+			h.blobs[announcedPath] = []byte(c.announced)
+			h.mu.Unlock()
+		}
+		if c.announced == "404" {
+			h.mu.Lock()
+			delete(h.blobs, announcedPath)
 			h.mu.Unlock()
 		}
 		key, err := NewIdentity()
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := Config{Token: h.token.String(), Identity: key, Data: Examples(c.data), Policy: central(), HTTP: &http.Client{Transport: h},
+		cfg := Config{Token: h.token.String(), Identity: key, Data: Examples(c.data), Policy: h.config(nil).Policy, HTTP: &http.Client{Transport: h},
 			Dial: func(context.Context, string) (Conn, error) { return nil, errDialled }}
 		token, err := cfg.validate()
 		if err != nil {
 			t.Fatal(err)
 		}
-		client := &client{cfg: cfg, token: token, events: &events{}}
+		client := &client{cfg: cfg, token: token, events: &events{}, life: t.Context()}
 		blobs, done := newBlobClient(token, cfg.HTTP)
-		client.blobs = &fetcher{client: blobs, token: token, down: &client.events.down}
+		client.blobs = &fetcher{client: blobs, token: token, most: cfg.MaxBlob, down: &client.events.down}
 		_, err = client.connect(t.Context())
 		done()
 		if errors.Is(err, errDialled) == c.ends || errors.Is(err, ErrData) != c.ends {

@@ -81,7 +81,8 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 	}
 	if err := c.cfg.Account.afford(c.job, c.cfg.Policy); err != nil {
 		c.answered = plan.Round
-		return errors.Join(c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: err}), err)
+		// It follows from how often coins have drawn this device, here and in other jobs.
+		return errors.Join(c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: err}), untold(err))
 	}
 	if err := c.cfg.Account.begin(c.job, plan.Round, c.cfg.Policy.RoundsADay, time.Now()); err != nil {
 		c.answered = plan.Round
@@ -141,7 +142,8 @@ func (c *client) finishWork(ctx context.Context, w worked) error {
 	r.stop()
 	if w.err != nil {
 		if refusal := new(RefusalError); errors.As(w.err, &refusal) {
-			return c.leave(refusal)
+			rank := r.plan.Rank
+			return errors.Join(c.leave(refusal), c.overLimits(refusal, rank))
 		}
 		return w.err
 	}
@@ -231,7 +233,7 @@ func (c *client) maskAndSend(ctx context.Context) error {
 		return nil
 	}
 	if err := c.cfg.Account.contribute(c.job, c.cfg.Policy, c.events.traffic()); err != nil {
-		return errors.Join(c.leave(&RefusalError{Round: r.plan.Round, Cause: ErrPlan, Err: err}), err)
+		return errors.Join(c.leave(&RefusalError{Round: r.plan.Round, Cause: ErrPlan, Err: err}), untold(err))
 	}
 	masked, err := r.sec.Mask(r.symbols)
 	clear(r.symbols)

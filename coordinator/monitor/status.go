@@ -22,7 +22,7 @@ const (
 // of its parts, so that a figure is added in one place and copied nowhere. Its JSON is flat.
 type Status struct {
 	PublicStatus
-	Enrolled  int `json:"enrolled"`
+	Enrolled  int `json:"enrolled"` // in the population: without those that have left or are in no draw
 	Connected int `json:"connected"`
 	Turnout
 	Traffic        // since the job began, over restarts

@@ -259,6 +259,18 @@ func (s *Store) NotDrawn(since time.Time) (map[[32]byte]string, error) {
 	return out, rows.Err()
 }
 
+// Leave takes an identity out of the population until it enrols again. It stays in the log of
+// enrolled keys, and delta is compared with it for ever.
+func (s *Store) Leave(key [32]byte) error {
+	return s.tx(func(tx *sql.Tx) error { return forget(tx, key[:]) })
+}
+
+// forget marks an identity as not seen at all.
+func forget(tx *sql.Tx, key []byte) error {
+	_, err := tx.Exec(`UPDATE identity SET seen = 0 WHERE key = $1`, key)
+	return err
+}
+
 // Strikes returns the number of rounds in which each device was struck since it was pardoned.
 func (s *Store) Strikes() (map[[32]byte]int, error) {
 	rows, err := s.db.Query(`SELECT key, count(DISTINCT round) FROM strike GROUP BY key`)

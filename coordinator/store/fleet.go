@@ -204,10 +204,7 @@ func (f *Fleet) Pardon(prefix string) (identity string, err error) {
 // Forget removes a device from the population until it comes back, so that rounds do not wait for
 // it. To keep it out, Ban it.
 func (f *Fleet) Forget(prefix string) (identity string, err error) {
-	return f.change("forget", prefix, func(tx *sql.Tx, key []byte) error {
-		_, err := tx.Exec(`UPDATE identity SET seen = 0 WHERE key = $1`, key)
-		return err
-	})
+	return f.change("forget", prefix, forget)
 }
 
 // Invitation lets devices enrol.

@@ -23,7 +23,8 @@ type Device struct {
 	Token   []byte     // of the last session
 	Browser bool       // its last session came from a browser
 	Holds   int64      // keys of the log whose head it was sent last, in its session
-	Out     bool       // in no draw: excluded, or not seen for long
+	Out     bool       // in no draw: excluded, not seen for long, or left
+	Left    int        // how often it left the population in this process
 	Standing
 	Presence
 }

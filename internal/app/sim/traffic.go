@@ -126,11 +126,6 @@ func (m *meter) frame(m2 wire.Message, frame []byte) {
 	case *wire.Assignment:
 		m.parts.Assignment += size
 		m.assigned(msg)
-	case *wire.Enrolled:
-		m.parts.Session += size
-		if job, err := wire.ParseJob(msg.Job); err == nil {
-			m.kinds[blobPath(job.Base)] = blobBase
-		}
 	default:
 		m.parts.Session += size
 	}
@@ -203,8 +198,12 @@ func (m *meter) fetched(path string, up, down int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	kind := m.kinds[strings.ToLower(path)]
-	if path == "/v1/job" {
+	switch {
+	case strings.HasPrefix(path, "/v1/job"):
 		kind = blobJob
+	case len(m.rounds) == 0: // before its first round a device fetches the base alone
+		kind = blobBase
+		m.kinds[strings.ToLower(path)] = blobBase
 	}
 	switch kind {
 	case blobJob:

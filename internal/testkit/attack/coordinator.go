@@ -25,7 +25,7 @@ type Coordinator struct {
 	Log       *Log                 // of enrolled keys; nil: the job has none
 	Invented  []ed25519.PrivateKey // identities that it has enrolled for itself, beforehand
 	Secret    []byte
-	About     string // what GET /v1/job answers; empty: nothing is there
+	Announces bool // tells anybody of its job, before they enrol
 	// Lie changes what is said in the handshake: the frames Welcome and Enrolled.
 	Lie func(kind byte, body Array)
 	// Elsewhere, where it is set, is where every request is sent on to.
@@ -116,9 +116,8 @@ func (c *Coordinator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, c.Elsewhere+r.URL.Path, http.StatusTemporaryRedirect)
 	case ok:
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(blob))
-	case r.URL.Path == "/v1/job" && c.About != "":
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(c.About))
+	case r.URL.Path == "/v1/job/announced" && c.Announces:
+		_, _ = w.Write(Encode(c.Job))
 	case r.URL.Path == "/v1/join":
 		ws, err := websocket.Accept(w, r, nil)
 		if err != nil {

@@ -460,7 +460,8 @@ func TestHostileAnnouncements(t *testing.T) {
 				}
 			})
 		}},
-		"the job of others, before joining": {words: "label", more: func(l *liar) { l.About = `{"labels":["three","four"]}` }},
+		"the job of others, before joining": {words: "label", job: func(j attack.Array) { j[2] = attack.Array{"three", "four"} },
+			more: func(l *liar) { l.Announces = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := truth.lies(t, lie.job)

@@ -55,7 +55,10 @@ func deviceLine(d store.Device) string {
 		excluded = strconv.Quote(d.Excluded)
 	}
 	declined := "no"
-	if limit, is := wire.Limit(d.Declined); is {
+	switch limit, is := wire.Limit(d.Declined); {
+	case is && d.Seen.Unix() == 0:
+		seen, declined = "left", limit
+	case is:
 		declined = fmt.Sprintf("%s (%d rounds, last in %d)", limit, d.DeclinedRounds, d.DeclinedRound)
 	}
 	return fmt.Sprintf("%.16s\t%s\t%s\t%d\t%d\t%s\t%s", d.Identity, d.Enrolled.Format(time.DateOnly), seen, d.Invitation, d.Strikes, excluded, declined)
