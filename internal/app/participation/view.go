@@ -204,6 +204,12 @@ func words(e edge.Event) string {
 		if technical.MatchString(e.Text) {
 			because = cause(e.Text)
 		}
+		if because == "" {
+			because = ": the coordinator gave no reason"
+		}
+		if e.Total < time.Second.Milliseconds() {
+			return "no connection; trying again at once" + because
+		}
 		return fmt.Sprintf("no connection; trying again in %s", again) + because
 	case edge.Finished:
 		return "the job is over" + because

@@ -35,6 +35,11 @@ func TestWordsAreForPeople(t *testing.T) {
 	if got := words(edge.Event{State: edge.Backoff, Text: "the coordinator is full", Total: 90_000}); got != "no connection; trying again in 2 min: the coordinator is full" {
 		t.Error(got)
 	}
+	for total, want := range map[int64]string{1: "at once", 999: "at once", 1000: "in 1 s"} {
+		if got := words(edge.Event{State: edge.Backoff, Total: total}); got != "no connection; trying again "+want+": the coordinator gave no reason" {
+			t.Errorf("after %d ms: %s", total, got)
+		}
+	}
 	for _, s := range []edge.State{edge.Connecting, edge.Preparing, edge.Waiting, edge.Keying, edge.Fetching, edge.Training, edge.Uploading, edge.Collecting,
 		edge.Revealing, edge.Committed, edge.Abandoned, edge.Dropped, edge.Refused, edge.Backoff, edge.Finished} {
 		if got := words(edge.Event{State: s, Round: 3}); got == "" || got == string(s)+" round 3" {

@@ -73,7 +73,11 @@ func ParseToken(s string) (Token, error) {
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(rest)
 	if err != nil {
-		return t, fmt.Errorf("%w: %w", ErrToken, err)
+		what := "it is cut, or its end is damaged"
+		if at := new(base64.CorruptInputError); errors.As(err, at) && int(*at) < len(rest)-4 {
+			what = fmt.Sprintf("its character %d is none of these", len(s)-len(rest)+int(*at)+1)
+		}
+		return t, fmt.Errorf("%w: want %s and letters, digits, - and _ after it, all on one line as 'starling serve' prints it; %s", ErrToken, tokenPrefix, what)
 	}
 	if old {
 		var first oldToken
@@ -83,7 +87,7 @@ func ParseToken(s string) (Token, error) {
 		err = decodeBody(b, &t)
 	}
 	if err != nil {
-		return t, fmt.Errorf("%w: %w", ErrToken, err)
+		return t, fmt.Errorf("%w: it is damaged or cut; copy it whole, as 'starling serve' prints it: %w", ErrToken, err)
 	}
 	return t, t.Validate()
 }

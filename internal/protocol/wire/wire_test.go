@@ -362,6 +362,20 @@ func TestToken(t *testing.T) {
 	}
 }
 
+// A token that was copied in part, or broken over lines, is said to be so, and how one looks.
+func TestBrokenTokens(t *testing.T) {
+	whole := Token{URL: "https://a.example", Secret: make([]byte, 32)}.String()
+	for s, want := range map[string]string{
+		whole[:30] + " " + whole[30:]: "its character 31 is none of these",
+		whole[:len(tokenPrefix)+5]:    "it is cut",
+		whole[:len(tokenPrefix)+8]:    "it is damaged or cut",
+	} {
+		if _, err := ParseToken(s); !errors.Is(err, ErrToken) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "base64") {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	for _, m := range messages(f) {
 		f.Add(encoded(f, m), uint8(sender(m.Kind())))

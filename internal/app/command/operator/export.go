@@ -58,6 +58,9 @@ trust_remote_code=True; without it transformers refuses the folder.`,
 			if err := named.Dir(out); err != nil {
 				return fmt.Errorf("--out: %w", err)
 			}
+			if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 {
+				return usage.Errorf("--out: %s is not empty: an export goes into a folder of its own", out)
+			}
 			ck, err := bases.Released(dir)
 			if err != nil {
 				return err
@@ -69,9 +72,6 @@ trust_remote_code=True; without it transformers refuses the folder.`,
 			folders, err := ck.Export(r.Rank, format, bare)
 			if err != nil {
 				return err
-			}
-			if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 {
-				return fmt.Errorf("%s is not empty: an export goes into a folder of its own", out)
 			}
 			for _, sub := range slices.Sorted(maps.Keys(folders)) {
 				if err := model.WriteFiles(filepath.Join(out, sub), folders[sub]); err != nil {
