@@ -67,6 +67,17 @@ for (const name of names) {
     await until("500 columns", async () => /^1 example in wide\.csv: a × 1$/.test(await said()), said);
     assert.equal(await tab.$eval("#text-column", (s) => s.value), "text");
     assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page scrolls sideways");
+    // Two columns of any names: the likely ones are chosen, and others can be.
+    for (const [one, of] of [[file("mail.jsonl", '{"class":"a","body":"hello"}\n'), "a × 1"], [file("frage.jsonl", '{"frage":"hello","art":"b"}\n'), "b × 1"]]) {
+      await pick(one);
+      await until(one.name, async () => await said() === `1 example in ${one.name}: ${of}`, said);
+      assert.ok(await tab.$eval("#columns", (e) => !e.hidden), `no columns to choose of ${one.name}`);
+    }
+    await pick(file("art.csv", "art,frage\nb,hello\n"));
+    await until("the wrong guess", async () => /choose another label column/.test(await said()), said);
+    await tab.select("#label-column", "art");
+    await tab.select("#text-column", "frage");
+    await until("the right choice", async () => await said() === "1 example in art.csv: b × 1", said);
     assert.deepEqual(faults.filter((f) => !/Failed to read data from the ReadableStream/.test(f)), []); // Firefox's note of a broken gzip
   });
 }

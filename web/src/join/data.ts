@@ -100,9 +100,10 @@ async function picked(files: File[]): Promise<void> {
     const columns = kind === "texts" || kind === "unlabelled" ? await columnsOf(table, table.name) : [];
     const bytes = await whole(table);
     if (!still()) return undefined;
-    choose("label-column", columns, ["label", "class", "category", "target", "y"]);
-    choose("text-column", columns, ["text", "sentence", "content", "body", "description"]);
-    show("columns", columns.length > (kind === "texts" ? 2 : 1));
+    const { label, text } = guess(columns);
+    choose("label-column", columns, label);
+    choose("text-column", columns, text);
+    show("columns", columns.length > 1);
     show("label-column-part", kind === "texts");
     return { fileName: table.name, data: bytes, ...chosenColumns() };
   });
@@ -138,10 +139,10 @@ function chosen(about: About): Source | undefined {
   return { fileName, pictures: all.map(({ file: picture, ...of }) => ({ ...of, picture })) };
 }
 
-function choose(id: string, columns: string[], names: string[]): void {
+function choose(id: string, columns: string[], guessed: string): void {
   const select = byId<HTMLSelectElement>(id);
   select.replaceChildren(...columns.map((c) => element("option", { value: c }, c)));
-  select.value = guess(columns, names);
+  select.value = guessed;
 }
 
 function chosenColumns(): Pick<FileSource, "textColumn" | "labelColumn" | "unlabelled"> {

@@ -61,11 +61,10 @@ export function cells(line: string, comma: string): string[] {
   return [...out, cell.trim()];
 }
 
-/** Chooses the column that is most likely meant. */
-export function guess(columns: string[], names: string[]): string {
-  for (const name of names) {
-    const found = columns.find((c) => c.toLowerCase() === name);
-    if (found !== undefined) return found;
-  }
-  return columns[0] ?? "";
+/** The columns that are most likely meant, by their names; of a file whose names are not known a text and then a label. */
+export function guess(columns: string[]): { label: string; text: string } {
+  const named = (names: string[]) => names.map((name) => columns.find((c) => c.toLowerCase() === name)).find((c) => c !== undefined);
+  const known = named(["label", "class", "category", "target", "y"]);
+  const text = named(["text", "sentence", "content", "body", "description"]) ?? columns.find((c) => c !== known);
+  return { text: text ?? "", label: known ?? columns.findLast((c) => c !== text) ?? "" };
 }
