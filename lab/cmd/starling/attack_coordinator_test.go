@@ -446,7 +446,7 @@ func TestHostileAnnouncements(t *testing.T) {
 				body[1] = make([]byte, 15)
 			}
 		})},
-		"a challenge that is too short": {words: "canonical", more: inHandshake(func(kind byte, body attack.Array) {
+		"a challenge that is too short": {words: "31 bytes", more: inHandshake(func(kind byte, body attack.Array) {
 			if kind == attack.Welcome {
 				body[1] = make([]byte, 31)
 			}
