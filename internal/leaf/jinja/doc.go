@@ -1,6 +1,7 @@
 // Package jinja runs the part of the Jinja template language that templates of conversations
 // are written in, as transformers runs it: trim_blocks and lstrip_blocks, tojson, namespace,
-// raise_exception, strftime_now, break and continue, strings' methods.
+// raise_exception, strftime_now, break and continue, raw, with, call and filter blocks, strings' methods, and the spans that
+// generation blocks mark.
 //
 // A template is a stranger's program on its owner's machine. It sees the values that it is
 // given and reaches nothing else, and everything that it does is counted: steps, bytes that it

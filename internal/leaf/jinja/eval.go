@@ -9,6 +9,17 @@ import (
 type given struct {
 	list  []value
 	named map[string]value
+	names []string // of named, in order
+}
+
+func (g *given) add(name string, v value) {
+	if g.named == nil {
+		g.named = map[string]value{}
+	}
+	if _, known := g.named[name]; !known {
+		g.names = append(g.names, name)
+	}
+	g.named[name] = v
 }
 
 // at is argument i, which may be named; def if there is none.
@@ -31,19 +42,58 @@ func (r *run) given(a *arguments) (g given, err error) {
 		if err != nil {
 			return g, err
 		}
-		g.list = append(g.list, v)
+		g.list = append(g.list, plain(v))
 	}
 	for i, name := range a.named {
 		v, err := r.value(&a.by[i])
 		if err != nil {
 			return g, err
 		}
-		if g.named == nil {
-			g.named = map[string]value{}
-		}
-		g.named[name] = v
+		g.add(name, plain(v))
 	}
-	return g, nil
+	return g, r.spread(a, &g)
+}
+
+// spread adds the arguments that lists and mappings hold.
+func (r *run) spread(a *arguments, g *given) error {
+	for i := range a.lists {
+		v, err := r.value(&a.lists[i])
+		if err != nil {
+			return err
+		}
+		items, err := r.items(v)
+		if err == nil {
+			err = r.lists(len(items))
+		}
+		if err != nil {
+			return err
+		}
+		g.list = append(g.list, items...)
+	}
+	for i := range a.dicts {
+		v, err := r.value(&a.dicts[i])
+		if err != nil {
+			return err
+		}
+		d, ok := v.(*Dict)
+		if !ok {
+			return r.fail("%s is no mapping of arguments", kindOf(v))
+		}
+		if err := r.lists(4 * len(d.keys)); err != nil {
+			return err
+		}
+		for _, k := range d.keys {
+			name, ok := k.(string)
+			if !ok {
+				return r.fail("%s is no argument's name", kindOf(k))
+			}
+			if err := r.touch(k); err != nil {
+				return err
+			}
+			g.add(name, d.values[k])
+		}
+	}
+	return nil
 }
 
 // value is what an expression comes to.
@@ -73,10 +123,18 @@ func (r *run) value(n *node) (value, error) {
 		return r.value(&n.kids[2])
 	case opCompare:
 		return r.compare(n)
+	case opCaptured:
+		var text string
+		e := &env{vars: map[string]value{}, up: r.env}
+		err := r.within(e, func() (err error) { text, err = r.captured(n.body); return err })
+		return text, err
 	}
 	x, err := r.value(&n.kids[0])
 	if err != nil {
 		return nil, err
+	}
+	if n.op != opBinary && (n.op != opFilter || n.text != "safe" && n.text != "escape" && n.text != "e") {
+		x = plain(x)
 	}
 	switch n.op {
 	case opUnary:
@@ -105,6 +163,9 @@ func (r *run) value(n *node) (value, error) {
 		if !ok {
 			return nil, r.fail("%s is not called", kindOf(x))
 		}
+		if len(n.body) > 0 {
+			args.add("caller", r.macro(&n.body[0]))
+		}
 		return f(r, args)
 	case opFilter:
 		f, ok := r.filters[n.text]
@@ -129,7 +190,7 @@ func (r *run) list(n *node) (value, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.items[i] = v
+		l.items[i] = plain(v)
 	}
 	return l, nil
 }
@@ -144,6 +205,7 @@ func (r *run) dict(n *node) (value, error) {
 		if err != nil {
 			return nil, err
 		}
+		key = plain(key)
 		v, err := r.value(&n.kids[i+1])
 		if err != nil {
 			return nil, err
@@ -153,7 +215,7 @@ func (r *run) dict(n *node) (value, error) {
 			if err := r.touch(key); err != nil {
 				return nil, err
 			}
-			d.set(key, v)
+			d.set(key, plain(v))
 		default:
 			return nil, r.fail("%s is not a key", kindOf(key))
 		}
@@ -188,6 +250,12 @@ func (r *run) binary(n *node, x value) (value, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n.text == "+" {
+		if v, err := r.marked(x, y); v != nil || err != nil {
+			return v, err
+		}
+	}
+	x, y = plain(x), plain(y)
 	switch n.text {
 	case "and", "or":
 		return y, nil
@@ -218,13 +286,21 @@ func (r *run) binary(n *node, x value) (value, error) {
 	case "*":
 		for _, pair := range [][2]value{{x, y}, {y, x}} {
 			s, isText := pair[0].(string)
-			if _, times, isWhole, ok := number(pair[1]); isText && ok && isWhole {
+			_, times, isWhole, ok := number(pair[1])
+			if isText && ok && isWhole {
 				return r.repeat(s, times)
+			}
+			if l, isList := pair[0].(*list); isList && ok && isWhole {
+				return r.repeated(l, times)
 			}
 		}
 	case "%":
-		if _, isText := x.(string); isText {
-			return nil, r.fail("texts are not formatted with %% here")
+		if s, isText := x.(string); isText {
+			args := []value{y}
+			if l, ok := y.(*list); ok && l.tuple {
+				args = l.items
+			}
+			return r.printf(s, args)
 		}
 	}
 	return r.arithmetic(n.text, x, y)
@@ -235,6 +311,61 @@ func (r *run) join(a, b string) (value, error) {
 		return nil, err
 	}
 	return a + b, nil
+}
+
+// marked is x + y where either is markup: what is none is escaped. It is nil where neither is.
+func (r *run) marked(x, y value) (value, error) {
+	a, isA := x.(markup)
+	b, isB := y.(markup)
+	if !isA && !isB {
+		return nil, nil
+	}
+	for _, side := range []struct {
+		is bool
+		v  value
+		to *markup
+	}{{isA, x, &a}, {isB, y, &b}} {
+		if side.is {
+			continue
+		}
+		s, ok := side.v.(string)
+		if !ok {
+			return nil, r.fail("%s + %s is nothing", kindOf(x), kindOf(y))
+		}
+		m, err := r.escaped(s)
+		if err != nil {
+			return nil, err
+		}
+		*side.to = m
+	}
+	return a + b, r.charge(len(a) + len(b))
+}
+
+// letters of HTML, as MarkupSafe escapes them.
+var htmlLetters = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "'", "&#39;", `"`, "&#34;")
+
+func (r *run) escaped(s string) (markup, error) {
+	if err := r.charge(6 * len(s)); err != nil {
+		return "", err
+	}
+	return markup(htmlLetters.Replace(s)), nil
+}
+
+func (r *run) repeated(l *list, times int64) (value, error) {
+	out := &list{tuple: l.tuple}
+	if times <= 0 || len(l.items) == 0 {
+		return out, nil
+	}
+	if times > int64(maxBytes/len(l.items)) {
+		return nil, r.beyond("more than %d bytes", r.most.Bytes)
+	}
+	if err := r.lists(len(l.items) * int(times)); err != nil {
+		return nil, err
+	}
+	for range times {
+		out.items = append(out.items, l.items...)
+	}
+	return out, nil
 }
 
 func (r *run) repeat(s string, times int64) (value, error) {
@@ -261,6 +392,16 @@ func (r *run) arithmetic(sign string, x, y value) (value, error) {
 	}
 	if (sign == "/" || sign == "//" || sign == "%") && b == 0 {
 		return nil, r.fail("a division by zero")
+	}
+	if sign == "**" {
+		p := math.Pow(a, b)
+		switch {
+		case !isI || !isJ || j < 0:
+			return p, nil
+		case math.Abs(p) > mostWhole:
+			return nil, r.fail("a number beyond %d", int64(mostWhole))
+		}
+		return int64(p), nil
 	}
 	if isI && isJ && sign != "/" {
 		switch sign {
@@ -314,6 +455,7 @@ func (r *run) compare(n *node) (value, error) {
 		if err != nil {
 			return nil, err
 		}
+		x, y = plain(x), plain(y)
 		if is, err := compares[sign](r, x, y); !is || err != nil {
 			return false, err
 		}

@@ -120,7 +120,8 @@ func (p *parser) compare() (node, error) {
 
 func (p *parser) sum() (node, error)     { return p.binary(p.joined, "+", "-") }
 func (p *parser) joined() (node, error)  { return p.binary(p.product, "~") }
-func (p *parser) product() (node, error) { return p.binary(p.unary, "*", "/", "//", "%") }
+func (p *parser) product() (node, error) { return p.binary(p.power, "*", "/", "//", "%") }
+func (p *parser) power() (node, error)   { return p.binary(p.unary, "**") }
 
 func (p *parser) unary() (node, error) {
 	t := p.now()

@@ -15,7 +15,21 @@ var filters = map[string]filter{
 	"tojson": toJSON, "length": length, "count": length, "join": join, "default": fallback, "d": fallback,
 	"trim": onText("strip"), "upper": onText("upper"), "lower": onText("lower"), "title": onText("title"), "capitalize": onText("capitalize"),
 	"replace": onText("replace"), "string": func(r *run, x value, _ given) (value, error) { return r.text(x) },
-	"safe": func(_ *run, x value, _ given) (value, error) { return x, nil },
+	"safe": func(r *run, x value, _ given) (value, error) {
+		s, err := r.text(x)
+		return markup(s), err
+	},
+	"escape": escape_, "e": escape_,
+	"min": extreme(-1), "max": extreme(1), "sort": sortOf, "unique": unique, "groupby": groupBy, "sum": sumOf, "round": roundOf, "batch": batch,
+	"format":    func(r *run, x value, a given) (value, error) { return formatOf(r, x, a) },
+	"wordcount": func(r *run, x value, _ given) (value, error) { return words(r, x) },
+	"attr": func(r *run, x value, a given) (value, error) {
+		name, _ := a.at(0, "name", "").(string)
+		if _, ok := x.(*Dict); ok { // whose items are no attributes
+			return undefined{name}, r.charge(len(name))
+		}
+		return r.attribute(x, name)
+	},
 	"list": func(r *run, x value, _ given) (value, error) {
 		items, err := r.items(x)
 		return &list{items: items}, err
@@ -268,6 +282,9 @@ func (r *run) attributes(items []value, name string) ([]value, error) {
 }
 
 func mapped(r *run, x value, a given) (value, error) {
+	if !truth(x) {
+		return &list{}, nil
+	}
 	all, err := r.items(x)
 	if err != nil {
 		return nil, err
@@ -304,6 +321,9 @@ func mapped(r *run, x value, a given) (value, error) {
 // attribute.
 func picked(want, byAttribute bool) func(r *run, x value, a given) (value, error) {
 	return func(r *run, x value, a given) (value, error) {
+		if !truth(x) {
+			return &list{}, nil
+		}
 		all, err := r.items(x)
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -66,12 +67,40 @@ func namespaceOf(r *run, a given) (value, error) {
 }
 
 func dictOf(r *run, a given) (value, error) {
-	if len(a.list) > 0 || len(a.named) > 1 { // the order of names is not kept
-		return nil, r.fail("dict takes one name with a value here")
-	}
 	d := &Dict{}
-	for name, v := range a.named {
-		d.set(name, v)
+	for _, v := range a.list {
+		pairs := v
+		if of, ok := v.(*Dict); ok {
+			var err error
+			if pairs, err = r.pairs(of); err != nil {
+				return nil, err
+			}
+		}
+		items, err := r.items(pairs)
+		if err != nil || len(a.list) > 1 {
+			return nil, cmp.Or(err, r.fail("dict takes one mapping or list of pairs, and names with values"))
+		}
+		for _, item := range items {
+			pair, ok := item.(*list)
+			if !ok || len(pair.items) != 2 {
+				return nil, r.fail("dict takes pairs, not %s", kindOf(item))
+			}
+			switch key := pair.items[0].(type) {
+			case nil, bool, int64, float64, string:
+				if err := r.touch(key); err != nil {
+					return nil, err
+				}
+				d.set(key, pair.items[1])
+			default:
+				return nil, r.fail("%s is no key", kindOf(key))
+			}
+		}
+	}
+	if err := r.lists(4 * len(a.names)); err != nil {
+		return nil, err
+	}
+	for _, name := range a.names {
+		d.set(name, a.named[name])
 	}
 	return d, nil
 }
@@ -118,6 +147,13 @@ func method(x value, name string) value {
 	case string:
 		if f, ok := textMethods[name]; ok {
 			return function(func(r *run, a given) (value, error) { return f(r, x, a) })
+		}
+		if f, ok := moreTextMethods[name]; ok {
+			return function(func(r *run, a given) (value, error) { return f(r, x, a) })
+		}
+	case *list:
+		if name == "index" || name == "count" {
+			return function(func(r *run, a given) (value, error) { return r.seek(x.items, name, a) })
 		}
 	case *Dict:
 		if f, ok := dictMethods[name]; ok {
@@ -302,14 +338,16 @@ func split(r *run, s string, a given) (value, error) {
 	l := &list{}
 	switch sep := a.at(0, "sep", nil).(type) {
 	case nil:
-		if most >= 0 {
-			return nil, r.fail("split takes maxsplit with a separator only, here")
-		}
 		if err := r.lists(len(s)/2 + 1); err != nil {
 			return nil, err
 		}
-		for _, w := range strings.Fields(s) {
-			l.items = append(l.items, w)
+		for s = strings.TrimLeftFunc(s, unicode.IsSpace); s != ""; s = strings.TrimLeftFunc(s, unicode.IsSpace) {
+			at := strings.IndexFunc(s, unicode.IsSpace)
+			if at < 0 || most >= 0 && len(l.items) == most {
+				at = len(s)
+			}
+			l.items = append(l.items, s[:at])
+			s = s[at:]
 		}
 		return l, nil
 	case string:

@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -56,6 +57,10 @@ func (r *run) attribute(x value, name string) (value, error) {
 	case *Dict:
 		if v, ok := x.values[name]; ok {
 			return v, nil
+		}
+	case *list:
+		if i := slices.Index(x.fields, name); i >= 0 {
+			return x.items[i], nil
 		}
 	case undefined:
 		return nil, r.fail("%s has no %q", kindOf(x), name)

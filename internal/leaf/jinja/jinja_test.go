@@ -171,6 +171,12 @@ var touched = map[string]string{
 	"replace": "a.replace('b', 'c')", "an item": "é[900]", "a last item": "é[-1]", "a slice": "é[1:2]", "join": "many|join", "join method": "''.join(many)",
 	"reverse": "many|reverse", "items": "d.items()", "values": "d.values()", "first": "a|first", "list": "a|list", "indent": "lines|indent",
 	"string": "many|string", "added": "a + b", "joined": "a ~ b", "many added": "many + many", "strftime": "strftime_now(a)",
+	"escape": "a|escape", "markup added": "('x'|safe) + a", "min": "many|min", "max": "[a, b]|max", "sort": "many|sort", "unique": "many|unique", "sum": "many|map('length')|sum",
+	"groupby": "[{'k': a}, {'k': b}]|groupby('k')", "batch": "many|batch(1)", "format": "'%s%s'|format(a, b)", "percent": "'%s' % a", "format method": "'{}'.format(a)",
+	"a format without places": "a.format()", "wordcount": "é|wordcount", "attr": "d|attr(a)", "rsplit": "a.rsplit('b')", "rsplit once": "a.rsplit('b', 1)",
+	"rsplit fields": "blank.rsplit(none, 1)", "splitlines": "lines.splitlines()", "removeprefix": "a.removeprefix(b)", "isdigit": "('1' * 1000000).isdigit()",
+	"partition": "a.partition('b')", "rpartition": "a.rpartition('b')", "rfind": "a.rfind('b')", "count text": "a.count('b')", "index of a list": "many.count(a)",
+	"ljust": "a.ljust(1000001)", "spread": "dict(**d)", "repeated": "many * 2", "sameas": "a is sameas b", "upper test": "é is upper", "a tuple": "''.join([a, a])",
 }
 
 // Nothing that a template does to a long text or list is free: each of these ends by its limits,

@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -58,15 +59,7 @@ func lex(src string) ([]token, error) {
 		open := nextTag(l.src[l.at:])
 		text := l.src[l.at:]
 		if open >= 0 {
-			text = text[:open]
-			if sign := l.src[min(l.at+open+2, len(l.src)-1)]; sign == '-' {
-				text = strings.TrimRightFunc(text, unicode.IsSpace)
-			} else if sign != '+' && l.src[l.at+open+1] != '{' {
-				begin := strings.LastIndexByte(text, '\n') + 1
-				if (begin > 0 || starting) && strings.TrimSpace(text[begin:]) == "" {
-					text = text[:begin]
-				}
-			}
+			text = l.before(open, starting)
 		}
 		if text != "" {
 			l.add(tokenText, text, line)
@@ -78,7 +71,10 @@ func lex(src string) ([]token, error) {
 		l.at += open
 		line += strings.Count(l.src[from:l.at], "\n")
 		from = l.at
-		all, end, err := l.tag(line)
+		all, end, err := l.raw(line)
+		if err == nil && l.at == from {
+			all, end, err = l.tag(line)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -92,6 +88,48 @@ func lex(src string) ([]token, error) {
 	}
 	l.add(tokenEnd, "", line)
 	return l.tokens, nil
+}
+
+// before is the text from here up to a tag that begins open bytes on, without the white space that goes.
+func (l *lexer) before(open int, starting bool) string {
+	text := l.src[l.at:][:open]
+	if sign := l.src[min(l.at+open+2, len(l.src)-1)]; sign == '-' {
+		return strings.TrimRightFunc(text, unicode.IsSpace)
+	} else if sign != '+' && l.src[l.at+open+1] != '{' {
+		begin := strings.LastIndexByte(text, '\n') + 1
+		if (begin > 0 || starting) && strings.TrimSpace(text[begin:]) == "" {
+			return text[:begin]
+		}
+	}
+	return text
+}
+
+// The ends of a text in which tags are none.
+var (
+	rawBegins = regexp.MustCompile(`^\{%[-+]?[ \t\n]*raw[ \t\n]*(-%\}[ \t\n]*|%\})`)
+	rawEnds   = regexp.MustCompile(`\{%[-+]?[ \t\n]*endraw[ \t\n]*(-%\}|\+%\}|%\})`)
+)
+
+// raw reads such a text if one begins here, and says what goes of the text behind it, as tag does.
+func (l *lexer) raw(line int) (all, end bool, err error) {
+	if !strings.HasPrefix(l.src[l.at:], "{%") {
+		return false, false, nil
+	}
+	begin := rawBegins.FindString(l.src[l.at:min(len(l.src), l.at+maxName)])
+	if begin == "" {
+		return false, false, nil
+	}
+	l.at += len(begin)
+	stop := rawEnds.FindStringSubmatchIndex(l.src[l.at:])
+	if stop == nil {
+		return false, false, l.fail("a raw block does not end")
+	}
+	if text := l.before(stop[0], strings.HasSuffix(begin, "\n")); text != "" {
+		l.add(tokenText, text, line)
+	}
+	shut := l.src[l.at+stop[2] : l.at+stop[3]]
+	l.at += stop[1]
+	return shut[0] == '-', shut[0] == '%', nil
 }
 
 // nextTag is where the next of {{, {% and {# stands; -1 if there is none.

@@ -11,6 +11,8 @@ type parser struct {
 	at     int
 	depth  int
 	loops  int
+
+	generates bool // a generation block was seen
 }
 
 func (p *parser) now() token { return p.tokens[p.at] }
@@ -133,11 +135,17 @@ func (p *parser) statement(name string, line int) (n node, err error) {
 		if err := p.close(); err != nil {
 			return n, err
 		}
-		n.op = opScope
+		n.op, p.generates = opGeneration, true
 		if n.body, _, err = p.until("endgeneration"); err != nil {
 			return n, err
 		}
 		return n, p.close()
+	case "with":
+		return p.with(line)
+	case "filter":
+		return p.filtered(line)
+	case "call":
+		return p.call(line)
 	case "break", "continue":
 		if p.loops == 0 {
 			return n, p.fail("%s is outside of a loop", name)
@@ -237,17 +245,9 @@ func (p *parser) loop(line int) (n node, err error) {
 
 func (p *parser) set(line int) (n node, err error) {
 	n = node{op: opSet, line: line}
-	name, err := p.name()
+	target, err := p.target(line)
 	if err != nil {
 		return n, err
-	}
-	target := node{op: opName, text: name, line: line}
-	if p.take(".") {
-		attr, err := p.name()
-		if err != nil {
-			return n, err
-		}
-		target = node{op: opAttr, kids: []node{target}, text: attr, line: line}
 	}
 	n.kids = []node{target}
 	if p.take("=") {
@@ -258,24 +258,97 @@ func (p *parser) set(line int) (n node, err error) {
 		n.kids = append(n.kids, x)
 		return n, p.close()
 	}
+	captured := node{op: opCaptured, line: line}
+	filters, err := p.chain(node{op: opNone}, line)
+	if err != nil {
+		return n, err
+	}
 	if err := p.close(); err != nil {
 		return n, err
 	}
-	if n.body, _, err = p.until("endset"); err != nil {
+	if captured.body, _, err = p.until("endset"); err != nil {
 		return n, err
 	}
+	n.kids = append(n.kids, over(filters, captured))
 	return n, p.close()
 }
 
-func (p *parser) macro(line int) (n node, err error) {
-	n = node{op: opMacro, line: line}
-	if n.text, err = p.name(); err != nil {
+// target is what a set gives a value to: a name, a namespace's attribute, or several names.
+func (p *parser) target(line int) (target node, err error) {
+	parenthesis := p.take("(")
+	var names []node
+	for {
+		name, err := p.name()
+		if err != nil {
+			return target, err
+		}
+		names = append(names, node{op: opName, text: name, line: line})
+		if !p.take(",") || parenthesis && p.is(tokenSign, ")") || p.is(tokenSign, "=") {
+			break
+		}
+	}
+	if parenthesis {
+		if err := p.want(")"); err != nil {
+			return target, err
+		}
+	}
+	if p.tokens[p.at-1].text == "," || len(names) > 1 {
+		return node{op: opList, kids: names, line: line}, nil
+	}
+	if target = names[0]; p.take(".") {
+		attr, err := p.name()
+		return node{op: opAttr, kids: []node{target}, text: attr, line: line}, err
+	}
+	return target, nil
+}
+
+// chain reads filters, the first of which is over a value.
+func (p *parser) chain(of node, line int) (x node, err error) {
+	x = of
+	for links := 0; p.take("|"); links++ {
+		if links > maxDepth {
+			return x, p.fail("more than %d filters in a row", maxDepth)
+		}
+		if x, err = p.asked(node{op: opFilter, kids: []node{x}, line: line}); err != nil {
+			return x, err
+		}
+	}
+	return x, nil
+}
+
+// over puts a value below the last filter of a chain.
+func over(chain, of node) node {
+	if chain.op == opNone {
+		return of
+	}
+	chain.kids = []node{over(chain.kids[0], of)}
+	return chain
+}
+
+// filtered is a block whose text goes through filters.
+func (p *parser) filtered(line int) (n node, err error) {
+	first, err := p.asked(node{op: opFilter, kids: []node{{op: opNone}}, line: line})
+	if err != nil {
 		return n, err
 	}
-	if err := p.want("("); err != nil {
+	filters, err := p.chain(first, line)
+	if err != nil {
 		return n, err
 	}
-	for !p.take(")") {
+	if err := p.close(); err != nil {
+		return n, err
+	}
+	captured := node{op: opCaptured, line: line}
+	if captured.body, _, err = p.until("endfilter"); err != nil {
+		return n, err
+	}
+	return node{op: opPrint, kids: []node{over(filters, captured)}, line: line}, p.close()
+}
+
+// with is a block with names of its own.
+func (p *parser) with(line int) (n node, err error) {
+	n = node{op: opWith, line: line}
+	for p.now().kind != tokenUnblok {
 		if len(n.names) > 0 {
 			if err := p.want(","); err != nil {
 				return n, err
@@ -285,22 +358,93 @@ func (p *parser) macro(line int) (n node, err error) {
 		if err != nil {
 			return n, err
 		}
-		given := node{op: opNone}
-		if p.take("=") {
-			if given, err = p.expression(); err != nil {
-				return n, err
-			}
+		if err := p.want("="); err != nil {
+			return n, err
 		}
-		n.names, n.kids = append(n.names, name), append(n.kids, given)
+		x, err := p.expression()
+		if err != nil {
+			return n, err
+		}
+		n.names, n.kids = append(n.names, name), append(n.kids, x)
 	}
 	if err := p.close(); err != nil {
 		return n, err
 	}
-	loops := p.loops
-	p.loops = 0
-	n.body, _, err = p.until("endmacro")
-	if p.loops = loops; err != nil {
+	if n.body, _, err = p.until("endwith"); err != nil {
 		return n, err
 	}
 	return n, p.close()
+}
+
+// call is a block that a macro is called with, which calls it as caller.
+func (p *parser) call(line int) (n node, err error) {
+	body := node{op: opMacro, text: "caller", line: line}
+	if p.is(tokenSign, "(") {
+		if err := p.parameters(&body); err != nil {
+			return n, err
+		}
+	}
+	called, err := p.expression()
+	if err != nil {
+		return n, err
+	}
+	if called.op != opCall {
+		return n, p.fail("a call block calls nothing")
+	}
+	if err := p.macroBody(&body, "endcall"); err != nil {
+		return n, err
+	}
+	called.body = []node{body}
+	return node{op: opPrint, kids: []node{called}, line: line}, nil
+}
+
+func (p *parser) macro(line int) (n node, err error) {
+	n = node{op: opMacro, line: line}
+	if n.text, err = p.name(); err != nil {
+		return n, err
+	}
+	if err := p.parameters(&n); err != nil {
+		return n, err
+	}
+	return n, p.macroBody(&n, "endmacro")
+}
+
+// parameters reads a macro's, in parentheses.
+func (p *parser) parameters(n *node) error {
+	if err := p.want("("); err != nil {
+		return err
+	}
+	for !p.take(")") {
+		if len(n.names) > 0 {
+			if err := p.want(","); err != nil {
+				return err
+			}
+		}
+		name, err := p.name()
+		if err != nil {
+			return err
+		}
+		given := node{op: opNone}
+		if p.take("=") {
+			if given, err = p.expression(); err != nil {
+				return err
+			}
+		}
+		n.names, n.kids = append(n.names, name), append(n.kids, given)
+	}
+	return nil
+}
+
+// macroBody reads what a macro writes, up to a block of a name.
+func (p *parser) macroBody(n *node, end string) (err error) {
+	if err := p.close(); err != nil {
+		return err
+	}
+	loops := p.loops
+	p.loops = 0
+	n.body, _, err = p.until(end)
+	if p.loops = loops; err != nil {
+		return err
+	}
+	return p.close()
 }

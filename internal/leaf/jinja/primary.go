@@ -167,14 +167,25 @@ func (p *parser) arguments() (*arguments, error) {
 				break
 			}
 		}
-		name := ""
-		if p.now().kind == tokenName && p.tokens[p.at+1].kind == tokenSign && p.tokens[p.at+1].text == "=" {
+		name, star := "", ""
+		if t := p.now(); t.kind == tokenSign && (t.text == "*" || t.text == "**") {
+			star = p.next().text
+		}
+		if star == "" && p.now().kind == tokenName && p.tokens[p.at+1].kind == tokenSign && p.tokens[p.at+1].text == "=" {
 			name = p.next().text
 			p.at++
 		}
 		x, err := p.expression()
 		if err != nil {
 			return nil, err
+		}
+		switch {
+		case star == "*":
+			a.lists = append(a.lists, x)
+			continue
+		case star == "**":
+			a.dicts = append(a.dicts, x)
+			continue
 		}
 		if name != "" {
 			a.named, a.by = append(a.named, name), append(a.by, x)

@@ -4,13 +4,17 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 )
 
 // Template is one that was understood. It is immutable and safe for concurrent use.
-type Template struct{ body []node }
+type Template struct {
+	body      []node
+	generates bool
+}
 
 // Parse reads a template.
 func Parse(src string) (*Template, error) {
@@ -21,11 +25,12 @@ func Parse(src string) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, _, err := (&parser{tokens: tokens}).until()
+	p := &parser{tokens: tokens}
+	body, _, err := p.until()
 	if err != nil {
 		return nil, err
 	}
-	return &Template{body}, nil
+	return &Template{body, p.generates}, nil
 }
 
 // Limits of a run; 0 and what is more than the most is the most.
@@ -44,10 +49,19 @@ func (l Limits) bounded() Limits {
 	return l
 }
 
+// Generates reports whether the template marks what an assistant says, with generation blocks.
+func (t *Template) Generates() bool { return t.generates }
+
 // Run writes the template with the names that vars has: nil, bools, int64s, float64s, strings,
 // what List and FromJSON make, and Dicts of these. now is what strftime_now tells. The end of ctx
 // ends the run with its cause.
 func (t *Template) Run(ctx context.Context, vars map[string]any, now time.Time, most Limits) (string, error) {
+	text, _, err := t.Spans(ctx, vars, now, most)
+	return text, err
+}
+
+// Spans is Run, and tells the bytes of the text that generation blocks wrote: from and to of each, in order.
+func (t *Template) Spans(ctx context.Context, vars map[string]any, now time.Time, most Limits) (text string, spans [][2]int, err error) {
 	most = most.bounded()
 	r := &run{ctx: ctx, filters: filters, now: now, most: most, left: most.Steps, room: most.Bytes, env: &env{vars: map[string]value{}}}
 	for name, f := range globals {
@@ -58,11 +72,11 @@ func (t *Template) Run(ctx context.Context, vars map[string]any, now time.Time, 
 	}
 	r.env = &env{vars: map[string]value{}, up: r.env}
 	var out strings.Builder
-	r.out = &out
+	r.out, r.top = &out, &out
 	if _, err := r.body(t.body); err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return out.String(), nil
+	return out.String(), r.spans, nil
 }
 
 // env are names and what they stand for, within those around it.
@@ -94,6 +108,8 @@ type run struct {
 	now     time.Time
 	env     *env
 	out     *strings.Builder
+	top     *strings.Builder // what the whole template writes
+	spans   [][2]int         // of top
 	most    Limits
 	left    int // steps
 	room    int // bytes
@@ -246,24 +262,57 @@ func (r *run) statement(n *node) (jump, error) {
 		return broken, nil
 	case opContinue:
 		return continued, nil
-	case opScope:
-		return r.body(n.body)
+	case opGeneration:
+		return onward, r.generation(n)
+	case opWith:
+		return r.with(n)
 	}
 	return onward, nil
 }
 
-func (r *run) set(n *node) error {
-	var v value
-	var err error
-	if len(n.kids) > 1 {
-		v, err = r.value(&n.kids[1])
-	} else {
-		v, err = r.captured(n.body)
+// generation writes what an assistant says, and notes where.
+func (r *run) generation(n *node) error {
+	var text string
+	e := &env{vars: map[string]value{}, up: r.env}
+	err := r.within(e, func() (err error) { text, err = r.captured(n.body); return err })
+	if err != nil {
+		return err
 	}
+	from := r.top.Len() // as transformers counts, within a macro, too
+	r.spans = append(r.spans, [2]int{from, from + len(text)})
+	return r.write(text)
+}
+
+func (r *run) with(n *node) (j jump, err error) {
+	e := &env{vars: map[string]value{}, up: r.env}
+	for i, name := range n.names {
+		if e.vars[name], err = r.value(&n.kids[i]); err != nil {
+			return onward, err
+		}
+	}
+	err = r.within(e, func() (err error) { j, err = r.body(n.body); return err })
+	return j, err
+}
+
+func (r *run) set(n *node) error {
+	v, err := r.value(&n.kids[1])
 	if err != nil {
 		return err
 	}
 	target := &n.kids[0]
+	if target.op == opList {
+		items, err := r.items(v)
+		if err != nil {
+			return err
+		}
+		if len(items) != len(target.kids) {
+			return r.fail("%d values are set to %d names", len(items), len(target.kids))
+		}
+		for i, k := range target.kids {
+			r.env.vars[k.text] = items[i]
+		}
+		return nil
+	}
 	if target.op == opName {
 		r.env.vars[target.text] = v
 		return nil
@@ -377,6 +426,17 @@ func (l loop) attribute(name string) value {
 		return i == n-1
 	case "length":
 		return n
+	case "depth":
+		return int64(1) // of a loop that does not call itself
+	case "depth0":
+		return int64(0)
+	case "cycle":
+		return function(func(r *run, a given) (value, error) {
+			if len(a.list) == 0 {
+				return nil, r.fail("a cycle of nothing")
+			}
+			return a.list[l.i%len(a.list)], nil
+		})
 	case "previtem":
 		return at(l.i - 1)
 	case "nextitem":
@@ -410,6 +470,10 @@ func (r *run) macro(n *node) function {
 				}
 			}
 			e.vars[name] = v
+		}
+		if caller, called := a.named["caller"]; called && !slices.Contains(n.names, "caller") {
+			e.vars["caller"] = caller
+			used++
 		}
 		if used != len(a.named) {
 			return nil, r.fail("%s takes the arguments %q", n.text, n.names)

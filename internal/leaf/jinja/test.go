@@ -1,5 +1,10 @@
 package jinja
 
+import (
+	"reflect"
+	"strings"
+)
+
 // comparison is what two values may be asked.
 type comparison func(r *run, x, y value) (bool, error)
 
@@ -8,7 +13,7 @@ var compares = map[string]comparison{
 	"==": same, "eq": same, "equalto": same, "!=": other, "ne": other,
 	"<": less, "lt": less, "lessthan": less, ">": more, "gt": more, "greaterthan": more,
 	"<=": atMost, "le": atMost, ">=": atLeast, "ge": atLeast,
-	"in": (*run).in, "not in": notIn, "divisibleby": divisible,
+	"in": (*run).in, "not in": notIn, "divisibleby": divisible, "sameas": identical,
 }
 
 func same(r *run, x, y value) (bool, error) { return r.equal(x, y) }
@@ -16,6 +21,25 @@ func same(r *run, x, y value) (bool, error) { return r.equal(x, y) }
 func other(r *run, x, y value) (bool, error) {
 	is, err := r.equal(x, y)
 	return !is, err
+}
+
+// identical reports whether two values are one, as Python's is.
+func identical(r *run, x, y value) (bool, error) {
+	switch x := x.(type) {
+	case *list:
+		l, is := y.(*list)
+		return is && l == x, nil
+	case *Dict:
+		d, is := y.(*Dict)
+		return is && d == x, nil
+	case *space:
+		s, is := y.(*space)
+		return is && s == x, nil
+	}
+	if reflect.TypeOf(x) != reflect.TypeOf(y) {
+		return false, nil
+	}
+	return r.equal(x, y)
 }
 
 func less(r *run, x, y value) (bool, error) {
@@ -91,6 +115,16 @@ func (r *run) test(name string, x value, a given) (bool, error) {
 			return true, nil
 		}
 		return false, nil
+	case "lower", "upper":
+		s, err := r.text(x)
+		if err == nil {
+			err = r.charge(lowerCost * len(s))
+		}
+		made := strings.ToLower
+		if name == "upper" {
+			made = strings.ToUpper
+		}
+		return made(s) == s && strings.ToLower(s) != strings.ToUpper(s), err
 	case "callable":
 		_, is := x.(function)
 		return is, nil

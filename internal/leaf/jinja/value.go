@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A value is nil (none), undefined, a bool, int64, float64, string, *list, *Dict, *space, loop
+// A value is nil (none), undefined, a bool, int64, float64, string, markup, *list, *Dict, *space, loop
 // or function.
 type value = any
 
@@ -18,8 +18,21 @@ type undefined struct{ name string }
 
 // list is a list or a tuple. It is not changed once it is made.
 type list struct {
-	items []value
-	tuple bool
+	items  []value
+	tuple  bool
+	fields []string // names of a tuple's items; nil for none
+}
+
+// markup is a text that "safe" or "escape" made: what is added to it is escaped. Whatever else is done with it makes
+// a plain text of it.
+type markup string
+
+// plain is a value without its markup.
+func plain(v value) value {
+	if m, ok := v.(markup); ok {
+		return string(m)
+	}
+	return v
 }
 
 // Dict keeps its keys in the order in which they came.
@@ -96,6 +109,8 @@ func truth(v value) bool {
 	case float64:
 		return v != 0
 	case string:
+		return v != ""
+	case markup:
 		return v != ""
 	case *list:
 		return len(v.items) > 0
@@ -223,6 +238,8 @@ func (r *run) text(v value) (string, error) {
 	switch v := v.(type) {
 	case string:
 		return v, nil
+	case markup:
+		return string(v), nil
 	case undefined:
 		return "", nil
 	}
