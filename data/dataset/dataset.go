@@ -27,6 +27,9 @@ type Example struct {
 	Prompt     string     // that is read, of a text that is written behind it
 	Completion string     // what is written; "" where the example is none
 	Messages   string     // of a conversation, as JSON; "" where the example is none
+	Tools      string     // that the conversation may call, as JSON; "" for none
+	Switches   string     // what the template of the conversation is told beside, as JSON: enable_thinking; "" for nothing
+	Read       int        // messages at the beginning that are only read; 0: of all what the assistant says is learnt
 	Continued  bool       // the text goes on in another example
 	Answers    []string   // any of them is right; the first is learnt
 	Image      *Image     // in place of a text, or of a document's page; nil where there is none

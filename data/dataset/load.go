@@ -152,7 +152,7 @@ func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
 		}
 		if l.Completion != "" || l.Messages != "" {
 			written++
-			examples = append(examples, Example{Prompt: l.Prompt, Completion: l.Completion, Messages: l.Messages, User: l.User, Provider: l.Provider, Line: line})
+			examples = append(examples, Example{Prompt: l.Prompt, Completion: l.Completion, Messages: l.Messages, Tools: l.Tools, Switches: l.Switches, Read: l.Read, User: l.User, Provider: l.Provider, Line: line})
 			return nil
 		}
 		if c.Unlabelled {
@@ -260,13 +260,14 @@ type labelled struct {
 	Labels                      []string  // in place of one
 	Questions                   []Example // in place of all others
 	Prompt, Completion          string    // in place of a text
-	Messages                    string    // in place of a text: JSON
+	Messages, Tools, Switches   string    // in place of a text: JSON
+	Read                        int       // of Messages
 }
 
 // held is about what a record takes in memory, in bytes.
 func (l *labelled) held() int {
 	const example = 256 // with its place in a list that grows
-	n := example + len(l.Text) + len(l.Prompt) + len(l.Completion) + len(l.Messages) + len(l.User) + len(l.Provider) + len(l.Questions)*example
+	n := example + len(l.Text) + len(l.Prompt) + len(l.Completion) + len(l.Messages) + len(l.Tools) + len(l.Switches) + len(l.User) + len(l.Provider) + len(l.Questions)*example
 	for _, w := range l.Words {
 		n += 32 + len(w)
 	}

@@ -41,8 +41,8 @@ func TestPrompts(t *testing.T) {
 		}
 	}
 	for want, bad := range map[string]string{
-		`"tools" beside messages`: `{"messages": [{"role": "assistant", "content": "a"}], "tools": [{"type": "function"}]}`,
-		"a list of at least one":  `{"messages": []}`, `must be a list`: `{"messages": "hi"}`, "message 1 has no role": `{"messages": [{"content": "a"}]}`,
+		`"functions" beside a c`: `{"messages": [{"role": "assistant", "content": "a"}], "functions": [{"type": "function"}]}`,
+		"a list of at least one": `{"messages": []}`, `must be a list`: `{"messages": "hi"}`, "message 1 has no role": `{"messages": [{"content": "a"}]}`,
 		`the role "assistant"`: `{"messages": [{"role": "user", "content": "a"}]}`, "others are none": talk + "\n" + `{"text": "a", "label": "b"}`,
 	} {
 		if _, err := Read(strings.NewReader(bad), "a.jsonl"); err == nil || !strings.Contains(err.Error(), want) {

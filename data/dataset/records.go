@@ -114,10 +114,10 @@ func (s *scanner) parseJSON(line []byte) (labelled, error) {
 		return s.document(value)
 	}
 	if prompts(value, s.columns.text()) && len(value(s.columns.label())) == 0 {
-		return parsePrompt(value)
+		return parsePrompt(keys, value)
 	}
 	if talks(value, s.columns.text()) && len(value(s.columns.label())) == 0 {
-		return parseTalk(value)
+		return parseTalk(keys, value)
 	}
 	if words := value("words"); len(words) > 0 && s.want {
 		return s.parseTagged(words, value("tags"), value("user"), value("provider"))
@@ -249,7 +249,9 @@ func (s *scanner) table(in *bufio.Reader, sep rune, lazy bool) error {
 		s.header(header)
 	}
 	text, label := find(header, s.columns.text()), find(header, s.columns.label())
+	written := s.columns.written(header)
 	switch {
+	case written:
 	case text < 0:
 		return &LineError{s.name, 1, &ColumnError{Column: s.columns.text(), Have: header, Separator: sep}}
 	case label < 0 && s.want:
@@ -270,6 +272,12 @@ func (s *scanner) table(in *bufio.Reader, sep rune, lazy bool) error {
 		}
 		line, _ := r.FieldPos(0)
 		l := labelled{Text: cell(text), Label: strings.TrimSpace(cell(label)), User: cell(user), Provider: cell(provider)}
+		if written {
+			l, err = writtenRow(header, row)
+		}
+		if err != nil {
+			return &LineError{s.name, line, err}
+		}
 		if err := s.each(line, l); err != nil {
 			return &LineError{s.name, line, err}
 		}

@@ -80,10 +80,13 @@ func (c *causal) parts(e *dataset.Example) (read, told []int32, err error) {
 }
 
 // Split cuts a text where words begin into parts that fit; the last alone ends. A prompt with
-// its completion stays one.
+// its completion stays one; a conversation does unless the template rewrites earlier turns.
 func (c *causal) Split(e *dataset.Example) ([]dataset.Example, error) {
 	room := c.sequence - len(c.before) - len(c.after)
 	text := textOf(e)
+	if e.Messages != "" && c.talk != nil {
+		return c.talk.rows(e)
+	}
 	if e.Completion != "" || e.Messages != "" || len(c.tok.Encode(text)) <= room {
 		return []dataset.Example{*e}, nil
 	}
@@ -173,7 +176,7 @@ func (c *causal) encodeTalk(e *dataset.Example, b Batch, row int) error {
 	if c.talk == nil {
 		return c.talkless
 	}
-	ids, told, err := c.talk.learnt([]byte(e.Messages))
+	ids, told, err := c.talk.learnt(e)
 	if err != nil {
 		return err
 	}

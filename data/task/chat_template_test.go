@@ -93,17 +93,17 @@ func TestTalkText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := talk.Text(t.Context(), []byte(`[{"role": "user", "content": "hi"}]`), []byte(`[{"b": 1, "a": 2}]`), true, time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC))
+	got, err := talk.Text(t.Context(), []byte(`[{"role": "user", "content": "hi"}]`), []byte(`[{"b": 1, "a": 2}]`), nil, true, time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC))
 	if want := `u:hi<|endoftext|>a:[{"b": 1, "a": 2}]2031<s>`; err != nil || got != want {
 		t.Errorf("%q, %v; want %q", got, err, want)
 	}
 	if ids := talk.Tokens("a<|endoftext|>b"); len(ids) != 3 || ids[1] != endOfText {
 		t.Errorf("%v", ids)
 	}
-	if _, err := talk.Text(t.Context(), []byte(`[]`), nil, true, time.Time{}); !errors.Is(err, ErrConversation) {
+	if _, err := talk.Text(t.Context(), []byte(`[]`), nil, nil, true, time.Time{}); !errors.Is(err, ErrConversation) {
 		t.Error(err)
 	}
-	if _, err := talk.Text(t.Context(), []byte(hello), []byte(`[`), true, time.Time{}); !errors.Is(err, ErrConversation) {
+	if _, err := talk.Text(t.Context(), []byte(hello), []byte(`[`), nil, true, time.Time{}); !errors.Is(err, ErrConversation) {
 		t.Error(err)
 	}
 }

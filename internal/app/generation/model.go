@@ -55,7 +55,8 @@ type Request struct {
 	Prompt string
 	Most   int // tokens
 	Sampling
-	Stops []string // end a text, and are left out of it
+	Stops    []string // end a text, and are left out of it
+	Switches []byte   // of a conversation: a JSON object that its template is told, as enable_thinking
 }
 
 // Why a text ended.
@@ -104,12 +105,12 @@ func (m *Model) Write(ctx context.Context, r Request, each func(part string) err
 }
 
 // Chat writes what comes next in a conversation, whose messages are a list in JSON, as those of
-// OpenAI's /v1/chat/completions are; so are tools, which may be empty. r has no prompt.
+// OpenAI's /v1/chat/completions are; so are tools, which may be empty. r has no prompt, and may have switches.
 func (m *Model) Chat(ctx context.Context, messages, tools []byte, r Request, each func(part string) error) (Text, error) {
 	if m.talk == nil {
 		return Text{}, fmt.Errorf("%w: %w", ErrPrompt, m.silent)
 	}
-	text, err := m.talk.Text(ctx, messages, tools, true, time.Now())
+	text, err := m.talk.Text(ctx, messages, tools, r.Switches, true, time.Now())
 	if err != nil {
 		return Text{}, fmt.Errorf("%w: %w", ErrPrompt, err)
 	}

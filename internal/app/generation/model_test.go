@@ -169,6 +169,7 @@ func TestCompletions(t *testing.T) {
 		"tokens":                                          {"/v1/completions", `{"prompt": "` + strings.Repeat("a", 30) + `"}`},
 		"messages are":                                    {"/v1/chat/completions", `{}`},
 		"has no role":                                     {"/v1/chat/completions", `{"messages": [{"content": "a"}]}`},
+		"which is given otherwise":                        {"/v1/chat/completions", `{"messages": [{"role": "user", "content": "a"}], "chat_template_kwargs": {"messages": []}}`},
 		"want 1 or more":                                  {"/v1/chat/completions", `{"messages": [{"role": "user", "content": "a"}], "max_completion_tokens": 0}`},
 		"and no prompt":                                   {"/v1/chat/completions", `{"messages": [{"role": "user", "content": "a"}], "prompt": "a"}`},
 		"of this machine":                                 {"/v1/completions", `{"prompt": "a"}`, "Host", "example.org"},

@@ -34,6 +34,7 @@ type completion struct {
 	// Of a conversation, in place of a prompt.
 	Messages   json.RawMessage `json:"messages"`
 	Tools      json.RawMessage `json:"tools"`
+	Switches   json.RawMessage `json:"chat_template_kwargs"`
 	MostTokens *int            `json:"max_completion_tokens"`
 	Options    *struct {
 		Usage bool `json:"include_usage"`
@@ -52,7 +53,7 @@ func (c completion) request(r Request, talk bool) (Request, error) {
 	case c.N != nil && *c.N != 1:
 		return r, fmt.Errorf("n is %d, want 1", *c.N)
 	}
-	if !talk {
+	if r.Switches = c.Switches; !talk {
 		r.Prompt = *c.Prompt
 	}
 	set(&r.Most, c.MaxTokens)

@@ -3,6 +3,7 @@ package jinja
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"strconv"
 	"strings"
@@ -96,6 +97,33 @@ func Text(v any, key string) (string, bool) {
 	}
 	s, ok := d.values[key].(string)
 	return s, ok
+}
+
+// All goes over a Dict's keys that are texts, in order, with their values; over nothing of anything else.
+func All(v any) iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		d, ok := v.(*Dict)
+		if !ok {
+			return
+		}
+		for _, k := range d.keys {
+			if name, ok := k.(string); ok && !yield(name, d.values[k]) {
+				return
+			}
+		}
+	}
+}
+
+// Get is the value under a key of a Dict.
+func (d *Dict) Get(key string) (v any, ok bool) { return d.get(key) }
+
+// Empty reports whether a value is none, or an empty text, list or Dict.
+func Empty(v any) bool {
+	switch v.(type) {
+	case nil, string, *list, *Dict:
+		return !truth(v)
+	}
+	return false
 }
 
 func truth(v value) bool {
