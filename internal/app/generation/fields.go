@@ -12,7 +12,7 @@ import (
 // and where it is filed.
 var (
 	taken = []string{"model", "prompt", "max_tokens", "temperature", "top_p", "top_k", "repetition_penalty", "seed", "stop", "stream", "n",
-		"messages", "tools", "max_completion_tokens", "stream_options"}
+		"messages", "tools", "chat_template_kwargs", "max_completion_tokens", "stream_options"}
 	silent = []string{"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"}
 )
 
