@@ -15,6 +15,7 @@ type csvFile struct {
 	name  string
 
 	behind int // the last line of the last record
+	above  int // lines above the first record
 }
 
 // end is the line in which a record's last field ends.
@@ -25,7 +26,7 @@ func (t *csvFile) end(row []string) int {
 
 func (s *scanner) csv(in io.Reader) *csvFile {
 	limit := &bounded{r: in}
-	return &csvFile{Reader: csv.NewReader(limit), limit: limit, name: s.name}
+	return &csvFile{Reader: csv.NewReader(limit), limit: limit, name: s.name, above: s.above}
 }
 
 // next returns the next record, and one of another length than the first beside its error; io.EOF if there is none. Other
@@ -38,7 +39,7 @@ func (t *csvFile) next() ([]string, error) {
 	switch {
 	case quote || errors.Is(err, errLong): // row is what precedes the field whose quote does not close
 		if quote {
-			err = fmt.Errorf("a quote opens here, and does not close before a separator or the end of its line (seen in line %d): %w", bad.Line, bad.Err)
+			err = fmt.Errorf("a quote opens here, and does not close before a separator or the end of its line (seen in line %d): %w", bad.Line+t.above, bad.Err)
 		}
 		at := t.behind + 1
 		if quote {
@@ -47,9 +48,9 @@ func (t *csvFile) next() ([]string, error) {
 		if len(row) > 0 {
 			at = t.end(row)
 		}
-		return nil, &LineError{t.name, at, err}
+		return nil, &LineError{t.name, at + t.above, err}
 	case errors.As(err, &bad):
-		return row, &LineError{t.name, bad.Line, bad.Err}
+		return row, &LineError{t.name, bad.Line + t.above, bad.Err}
 	case err == nil && len(row) > 0:
 		t.behind = t.end(row)
 	}

@@ -3,7 +3,6 @@ package dataset
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -144,7 +143,7 @@ func (l labelled) checkLabels() error {
 		}
 	}
 	if !utf8.ValidString(l.Text) || !utf8.ValidString(l.User) || !utf8.ValidString(l.Provider) {
-		return errors.New("not valid UTF-8")
+		return errNotUTF8
 	}
 	return nil
 }

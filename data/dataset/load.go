@@ -297,7 +297,17 @@ func (c Columns) scan(r io.Reader, name string, want bool, each func(line int, l
 	if publications && filepath.Ext(base) == ".csv" && !c.named() && tweets(in) {
 		return s.sentiment(in)
 	}
+	ext := filepath.Ext(base)
+	forced := rune(0)
+	if ext == ".csv" || ext == ".tsv" {
+		if forced = separatorLine(in); forced != 0 {
+			s.above = 1
+		}
+	}
 	sep, header := c.header(in, want)
+	if forced != 0 {
+		sep = forced
+	}
 	if want && header != nil {
 		if pixels, label := c.pixelColumns(header); pixels != nil {
 			return s.pixelTable(in, sep, header, pixels, label)
@@ -306,18 +316,21 @@ func (c Columns) scan(r io.Reader, name string, want bool, each func(line int, l
 			return s.minds(in, sep)
 		}
 	}
-	switch ext := filepath.Ext(base); {
-	case ext == ".csv":
+	switch {
+	case ext == ".csv" || forced != 0:
 		return s.table(in, sep, false)
 	case (ext == ".tsv" || want && ext == ".txt") && c.named():
 		return s.table(in, '\t', true)
-	case ext == ".jsonl" || ext == ".ndjson":
+	case ext == ".jsonl" || ext == ".ndjson" || ext == ".json":
+		if beginsList(in) {
+			return s.array(in)
+		}
 		return s.lines(in, s.parseJSON)
 	case ext == ".tsv" || want && ext == ".txt":
 		return s.lines(in, s.parseTabbed)
 	case want:
 		return named.Errorf("%s: unknown format %q: want .tsv or .txt (label<TAB>text), "+
-			".jsonl or .csv with a header (text, label, user, provider), or .bin (CIFAR-10), plain or .gz", name, ext)
+			".jsonl, .json (a list) or .csv with a header (text, label, user, provider), or .bin (CIFAR-10), plain or .gz", name, ext)
 	}
 	return s.lines(in, nil)
 }
@@ -325,6 +338,7 @@ func (c Columns) scan(r io.Reader, name string, want bool, each func(line int, l
 // Causes for which a file is no text.
 var (
 	errNotText = errors.New("not text in UTF-8")
+	errNotUTF8 = errors.New("not valid UTF-8: if it is text in Windows-1252, convert it (iconv -f WINDOWS-1252 -t UTF-8)")
 	errGzip    = errors.New("is compressed: its name must end in .gz")
 	errUTF16   = errors.New("is text in UTF-16: save it as UTF-8")
 	// errUnpacked is a bomb, or a file that is better unpacked before.
@@ -425,7 +439,7 @@ func (l labelled) check() error {
 	case l.Image == nil && l.Recording == nil && blank(l.Text):
 		return errEmptyText
 	case !utf8.ValidString(l.Text) || !utf8.ValidString(l.Label) || !utf8.ValidString(l.User) || !utf8.ValidString(l.Provider):
-		return errors.New("not valid UTF-8")
+		return errNotUTF8
 	}
 	return nil
 }

@@ -228,7 +228,7 @@ func leftOut(left map[string]int) string {
 // isTable reports whether a file is one of examples, a line each, by its name.
 func isTable(name string) bool {
 	name = strings.TrimSuffix(name, ".gz")
-	return slices.Contains([]string{".jsonl", ".tsv", ".csv", ".txt"}, filepath.Ext(name))
+	return slices.Contains([]string{".jsonl", ".json", ".tsv", ".csv", ".txt"}, filepath.Ext(name))
 }
 
 // openFile is the example of a file without its label; nil if it is neither an image nor

@@ -49,7 +49,7 @@ func (l *labelled) whose(value func(string) json.RawMessage) (err error) {
 func (l labelled) checkPrompt() error {
 	if !utf8.ValidString(l.Prompt) || !utf8.ValidString(l.Completion) || !utf8.ValidString(l.Messages) || !utf8.ValidString(l.Tools) || !utf8.ValidString(l.Switches) ||
 		!utf8.ValidString(l.User) || !utf8.ValidString(l.Provider) {
-		return errors.New("not valid UTF-8")
+		return errNotUTF8
 	}
 	return nil
 }

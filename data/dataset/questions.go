@@ -62,6 +62,9 @@ func Questions(r io.Reader, name string, each func(Example) error) error {
 // object takes a JSON object apart: its keys, in order, and a look-up by name, whatever
 // its case.
 func object(line []byte) (keys []string, value func(string) json.RawMessage, err error) {
+	if !utf8.Valid(line) { // which encoding/json would replace
+		return nil, nil, errNotUTF8
+	}
 	var raw map[string]json.RawMessage
 	var other *json.UnmarshalTypeError
 	if err := json.Unmarshal(line, &raw); errors.As(err, &other) {

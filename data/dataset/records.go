@@ -19,6 +19,7 @@ type scanner struct {
 	want    bool   // a label
 	each    func(line int, l labelled) error
 	header  func(names []string) // is told those of a table's columns; may be nil
+	above   int                  // lines above a table's header
 }
 
 // A ColumnError is a column, or a JSON key, that a record does not have.
@@ -119,8 +120,8 @@ func (s *scanner) parseJSON(line []byte) (labelled, error) {
 	if talks(value, s.columns.text()) && len(value(s.columns.label())) == 0 {
 		return parseTalk(keys, value)
 	}
-	if words := value("words"); len(words) > 0 && s.want {
-		return s.parseTagged(words, value("tags"), value("user"), value("provider"))
+	if words := either(value, "words", "tokens"); listOf(words) && s.want {
+		return s.parseTagged(words, either(value, "tags", "ner_tags"), value("user"), value("provider"))
 	}
 	text, sound := value(s.columns.text()), value("audio")
 	switch {
@@ -175,6 +176,14 @@ func (s *scanner) parseJSON(line []byte) (labelled, error) {
 		return l, &ColumnError{Column: s.columns.label(), Label: true, Have: keys, Null: len(value(s.columns.label())) > 0}
 	}
 	return l, nil
+}
+
+// either is the value of the first of two keys that has one.
+func either(value func(string) json.RawMessage, one, other string) json.RawMessage {
+	if raw := value(one); len(raw) > 0 {
+		return raw
+	}
+	return value(other)
 }
 
 // scalar accepts a string or a number, since both are in use as class names
@@ -253,9 +262,9 @@ func (s *scanner) table(in *bufio.Reader, sep rune, lazy bool) error {
 	switch {
 	case written:
 	case text < 0:
-		return &LineError{s.name, 1, &ColumnError{Column: s.columns.text(), Have: header, Separator: sep}}
+		return &LineError{s.name, 1 + s.above, &ColumnError{Column: s.columns.text(), Have: header, Separator: sep}}
 	case label < 0 && s.want:
-		return &LineError{s.name, 1, &ColumnError{Column: s.columns.label(), Label: true, Have: header, Separator: sep}}
+		return &LineError{s.name, 1 + s.above, &ColumnError{Column: s.columns.label(), Label: true, Have: header, Separator: sep}}
 	}
 	user, provider := find(header, "user"), find(header, "provider")
 	cell := func(at int) string {
@@ -271,6 +280,7 @@ func (s *scanner) table(in *bufio.Reader, sep rune, lazy bool) error {
 			return err
 		}
 		line, _ := r.FieldPos(0)
+		line += s.above
 		l := labelled{Text: cell(text), Label: strings.TrimSpace(cell(label)), User: cell(user), Provider: cell(provider)}
 		if written {
 			l, err = writtenRow(header, row)

@@ -20,7 +20,17 @@ func TestRefusalsNameTheCause(t *testing.T) {
 		{"a.jsonl", `{"text": null, "label": "x"}`, `"text" is null`},
 		{"a.jsonl", `{"text": "a"}`, `"label" is missing`},
 		{"a.jsonl", `{"text": "a", "label": ""}`, "label is empty"},
-		{"a.jsonl", `[{"text": "a", "label": "x"}]`, "not a JSON object: array; want one on each line"},
+		{"a.jsonl", `{"text": "a", "label": "x"}` + "\n[1]", "a.jsonl:2: not a JSON object: array; want one on each line"},
+		{"a.json", "[{\"text\": \"a\", \"label\": \"x\"},\n 7]", "a.json:2: not a JSON object: number"},
+		{"a.json", "[{\"text\": \"a\", \"label\": \"x\"},\n {\"text\"", "a.json:2: the list does not end"},
+		{"a.json", `[{"text": "a", "label": "x"}`, "the list does not end"},
+		{"a.json", `[{"text": "a", "label": "x"}] 7`, "more follows the list"},
+		{"a.json", `[{"text": "` + strings.Repeat("x", MaxLine+1<<17), "a record is longer than"},
+		{"a.jsonl", "{\"text\": \"caf\xe9\", \"label\": \"x\"}", "Windows-1252"},
+		{"a.tsv", "x\tcaf\xe9\n", "Windows-1252"},
+		{"a.csv", "sep=;\ntext;label\na;x\n\"b;y\n", "a.csv:4: a quote opens here"},
+		{"a.csv", "sep=;\r\ntext;label\r\na;x;y\r\n", "a.csv:3: "},
+		{"a.csv", "sep=;\nbody;label\na;x\n", "a.csv:2: \"text\" is missing"},
 		{"a.jsonl", `"a"`, "not a JSON object: string; want one on each line"},
 		{"a.tsv", "x\t\u200b\n", "a.tsv:1: text is empty"},
 		{"a.tsv", "x\t\u200b \ufeff\u00ad\u3164\n", "a.tsv:1: text is empty"},
@@ -90,5 +100,29 @@ func TestSwappedColumnsAreTold(t *testing.T) {
 	}
 	if _, err := set.Relabel([]string{"lost", "late"}); err == nil || strings.Contains(err.Error(), "swapped") {
 		t.Errorf("another label: %v", err)
+	}
+}
+
+// Lists in JSON, Excel's first line and the keys of token classification are read.
+func TestDataAsItLiesAbout(t *testing.T) {
+	for name, content := range map[string]string{
+		"a.json":  "\n [\n {\"text\": \"a\", \"label\": \"x\"},\n\n{\"text\": \"b\", \"label\": \"y\"}\n]\n",
+		"b.jsonl": `[{"text": "a", "label": "x"}, {"text": "b", "label": "y"}]`,
+		"c.json":  `{"text": "a", "label": "x"}` + "\n" + `{"text": "b", "label": "y"}`,
+		"d.csv":   "\ufeffsep=;\r\ntext;label\r\na;x\r\nb;y\r\n",
+		"e.csv":   "sep=|\ntext|label\na|x\nb|y\n",
+		"f.csv":   "sep=\t\ntext\tlabel\na\tx\nb\ty\n",
+	} {
+		set, err := Read(strings.NewReader(content), name)
+		if err != nil || len(set.Examples) != 2 || set.Examples[1].Text != "b" || strings.Join(set.Labels, "") != "xy" {
+			t.Errorf("%s: %+v, %v", name, set, err)
+		}
+	}
+	if set, err := Read(strings.NewReader("[\n{\"text\": \"a\", \"label\": \"x\"},\n{\"text\": \"b\", \"label\": \"y\"}]"), "a.json"); err != nil || set.Examples[1].Line != 3 {
+		t.Errorf("a record's line: %+v, %v", set, err)
+	}
+	set, err := Read(strings.NewReader(`{"tokens": ["Ann", "sings"], "ner_tags": [1, 0]}`), "a.jsonl")
+	if err != nil || set.Form() != FormWords || strings.Join(set.Labels, "") != "01" || set.Examples[0].Tags[0] != 1 {
+		t.Errorf("tokens: %+v, %v", set, err)
 	}
 }

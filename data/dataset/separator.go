@@ -13,7 +13,7 @@ import (
 const separators = ",;\t"
 
 // separatorNames are for people, who do not see a tab.
-var separatorNames = map[rune]string{',': "commas", ';': "semicolons", '\t': "tabs"}
+var separatorNames = map[rune]string{',': "commas", ';': "semicolons", '\t': "tabs", '|': "bars"}
 
 // header is the first record of a table and what separates its columns, without reading
 // it: the separator under which most of the columns that are needed are found, then of
@@ -34,6 +34,21 @@ func (c Columns) header(in *bufio.Reader, want bool) (sep rune, names []string) 
 		}
 	}
 	return sep, names
+}
+
+// separatorLine reads a first line that names what separates columns, as Excel writes it (sep=;); 0 if there is none.
+func separatorLine(in *bufio.Reader) rune {
+	start, _ := in.Peek(8) // an error comes again when it is read
+	for _, end := range []string{"\r\n", "\n"} {
+		if rest, ok := bytes.CutPrefix(start, []byte("sep=")); ok && len(rest) > len(end) && strings.IndexByte(separators+"|", rest[0]) >= 0 &&
+			bytes.HasPrefix(rest[1:], []byte(end)) {
+			if _, err := in.Discard(len("sep=") + 1 + len(end)); err != nil {
+				return 0
+			}
+			return rune(rest[0])
+		}
+	}
+	return 0
 }
 
 // fit is how well a header's names are those that are looked for, the weightiest first.

@@ -9,13 +9,20 @@ import (
 	"unicode/utf8"
 )
 
-// parseTagged reads a JSON object with "words" and as many "tags".
+// parseTagged reads a JSON object with "words" and as many "tags", or "tokens" and "ner_tags": numbers are names of tags, too.
 func (s *scanner) parseTagged(words, tags, user, provider json.RawMessage) (l labelled, err error) {
 	if json.Unmarshal(words, &l.Words) != nil {
-		return l, errors.New("\"words\" must be a list of strings")
+		return l, errors.New("\"words\" (or \"tokens\") must be a list of strings")
 	}
-	if len(tags) == 0 || json.Unmarshal(tags, &l.Tags) != nil || l.Tags == nil {
-		return l, errors.New("\"tags\" must be a list of strings, one for each of \"words\"")
+	var each []json.RawMessage
+	if len(tags) == 0 || json.Unmarshal(tags, &each) != nil || each == nil {
+		return l, errors.New("\"tags\" (or \"ner_tags\") must be a list of strings or numbers, one for each of \"words\" (or \"tokens\")")
+	}
+	l.Tags = make([]string, len(each))
+	for i, raw := range each {
+		if l.Tags[i], err = scalar("tags", raw); err != nil {
+			return l, err
+		}
 	}
 	l.Text = strings.Join(l.Words, " ")
 	if l.User, err = scalar("user", user); err == nil {

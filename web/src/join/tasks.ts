@@ -19,7 +19,7 @@ export interface TaskWords {
   template?(labels: string[]): [name: string, text: string];
 }
 
-const lines = ".jsonl,.ndjson,.gz", unlabelled = ".txt,.csv,.jsonl,.ndjson,.gz";
+const lines = ".jsonl,.json,.ndjson,.gz", unlabelled = ".txt,.csv,.jsonl,.json,.ndjson,.gz";
 
 const sounds = ".wav,.wave,.flac,.ogg,.oga,.opus,.mp3,.m4a,audio/*";
 
@@ -37,7 +37,7 @@ const questions: TaskWords = {
 
 const known: Record<string, TaskWords> = {
   classify: {
-    kind: "texts", counted: examples, head: [t("head.label"), t("head.text")], accept: ".tsv,.csv,.txt,.jsonl,.ndjson,.gz", formats: t("formats.classify"),
+    kind: "texts", counted: examples, head: [t("head.label"), t("head.text")], accept: ".tsv,.csv,.txt,.jsonl,.json,.ndjson,.gz", formats: t("formats.classify"),
     template: (labels) => ["example.tsv", labels.map((l) => `${l}\t${t("template.text", { label: l })}\n`).join("")],
   },
   multilabel: {
