@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,3 +54,6 @@ func (l labelled) checkPrompt() error {
 	}
 	return nil
 }
+
+// listOf reports whether a value is a list.
+func listOf(raw json.RawMessage) bool { return bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) }

@@ -1,3 +1,5 @@
+//go:build !js || full
+
 package dataset
 
 import (
@@ -18,9 +20,6 @@ func talks(value func(string) json.RawMessage, text string) bool {
 	}
 	return len(value("instruction")) > 0 && len(value("output")) > 0 && len(value(text)) == 0
 }
-
-// listOf reports whether a value is a list.
-func listOf(raw json.RawMessage) bool { return bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) }
 
 // Keys of a conversation's record: those that are read, and those that say where it is from and change nothing of it.
 var (
