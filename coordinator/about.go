@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/dp"
+	"github.com/starling-fl/starling/internal/protocol/statement"
 	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
@@ -18,6 +19,11 @@ type About struct {
 	Task   string   `json:"task"` // what is learnt, as in the job file: one of model.TaskNames
 	Labels []string `json:"labels"`
 	Rounds int      `json:"rounds"`
+
+	// Asks says who asks and what for; nil if the job does not say. Verified: its domain names the key that signed it,
+	// as the server found.
+	Asks     *statement.Statement `json:"asks,omitempty"`
+	Verified bool                 `json:"verified,omitempty"`
 
 	// Private is false for a reproducible run, whose every secret is seeded, and for one
 	// without noise.
@@ -105,6 +111,9 @@ func (c *Coordinator) About() (About, error) {
 		Job: j.Name, ID: hex.EncodeToString(c.task[:]), Task: j.Task, Labels: append([]string{}, j.Labels...), Rounds: j.Rounds, Private: c.private(), Protects: "device",
 		ShardFloor: j.Shard.Floor, SamplingRate: j.Cohort.SamplingRate, BaseBytes: c.t.BaseRef.Size,
 		Round: roundSize(c.t), Full: heavy(c.t), NeedsSecret: len(c.secret) > 0, Protocol: wire.Protocol(),
+	}
+	if !j.About.IsZero() {
+		a.Asks = &j.About
 	}
 	if j.Providers.Max > 0 {
 		a.Protects, a.Providers = "provider", j.Providers.Max

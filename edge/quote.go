@@ -68,6 +68,19 @@ const longestTrial = unitsAMinute / 6
 // ErrLongTrial reports a program whose single step takes too long to be tried.
 var ErrLongTrial = errors.New("edge: one step of the job takes too long to be tried")
 
+// AskAbout fetches what the coordinator says of its job, the JSON of /v1/job, into a value. Nobody enrols. It reads
+// these fields of the configuration: Token, AllowPlain, HTTP and Handshake.
+func AskAbout(ctx context.Context, cfg Config, into any) error {
+	token, err := cfg.reach()
+	if err != nil {
+		return err
+	}
+	transport, done := newBlobClient(token, cfg.HTTP)
+	defer done()
+	blobs := &fetcher{client: transport, token: token, down: new(atomic.Int64)}
+	return blobs.told(ctx, cfg.Handshake, aboutPath, mostAbout, into)
+}
+
 // AskQuote fetches the job's program and runs its steps for the given time, at least one. Nobody
 // enrols, nothing is sent, and neither base nor data is touched. It reads these fields of the
 // configuration: Token, Policy, AllowPlain, MaxBlob, HTTP and Handshake.

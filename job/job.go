@@ -16,6 +16,7 @@ package job
 import (
 	"time"
 
+	"github.com/starling-fl/starling/internal/protocol/statement"
 	"github.com/starling-fl/starling/job/training"
 )
 
@@ -60,6 +61,7 @@ type Job struct {
 	// public/ of the server's folder, and nowhere else.
 	ValidationFile string `yaml:"validation_file" json:"-"`
 
+	About     About     `yaml:"about" json:",omitzero"`
 	Adapter   Adapter   `yaml:"adapter"`
 	Training  Training  `yaml:"training"`
 	Cohort    Cohort    `yaml:"cohort"`
@@ -73,6 +75,9 @@ type Job struct {
 	Deadlines Deadlines `yaml:"deadlines"`
 	Enrolment Enrolment `yaml:"enrolment"`
 }
+
+// About says who asks for the job and what for: owners of devices read it first.
+type About = statement.Statement
 
 // Adapter describes the low-rank adapter that is trained.
 type Adapter struct {

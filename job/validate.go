@@ -80,6 +80,7 @@ func (j Job) Validate() error {
 	}
 	a, co, sh, p := j.Adapter, j.Cohort, j.Shard, j.Privacy
 	for _, err := range []error{
+		j.About.Check(),
 		between("rounds", j.Rounds, 1, 1_000_000),
 		between("adapter.rank_max", a.RankMax, 1, 4096),
 		between("adapter.rank_min", a.RankMin, 1, a.RankMax),

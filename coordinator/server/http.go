@@ -78,9 +78,10 @@ func serveStatus(w http.ResponseWriter, status any) {
 	_ = json.NewEncoder(w).Encode(status) // the reader is gone: nobody to tell
 }
 
-// serveAbout answers /v1/job: the same for everybody, computed once.
+// serveAbout answers /v1/job: the same for everybody, computed once but for whether its statement is verified.
 func (s *Server) serveAbout(w http.ResponseWriter, r *http.Request) {
-	b, err := s.about()
+	a, err := s.about()
+	a.Verified = err == nil && s.says.verified(r.Context(), a.Job, a.Asks)
 	if err != nil {
 		s.logOf(r).Error("the job's guarantees cannot be stated", "error", err)
 		http.Error(w, "the job's guarantees cannot be stated", http.StatusInternalServerError)
@@ -88,7 +89,7 @@ func (s *Server) serveAbout(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-cache")
-	_, _ = w.Write(b) // the reader is gone: nobody to tell
+	_ = json.NewEncoder(w).Encode(a) // the reader is gone: nobody to tell
 }
 
 // unframed lets no other page show an answer of ours inside itself.

@@ -21,7 +21,6 @@ package server
 
 import (
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -76,7 +75,8 @@ type Server struct {
 	cfg       Config
 	sockets   *sockets // connections of all listeners for devices
 	terms     socket.Terms
-	about     func() ([]byte, error)
+	about     func() (coordinator.About, error)
+	says      asks
 	origins   []string // other sites whose pages may be devices
 	gzipped   sync.Map // [32]byte to []byte: blobs as browsers get them; nil: as they are
 }
@@ -125,16 +125,14 @@ func New(c *coordinator.Coordinator, cfg Config) (*Server, error) {
 	if s.sockets.most < want {
 		s.log.Warn("the limit of open files bounds the connections", "most", s.sockets.most, "wanted", want, "mend", "ulimit -n")
 	}
-	s.about = sync.OnceValues(func() ([]byte, error) {
+	s.about = sync.OnceValues(func() (coordinator.About, error) {
 		a, err := c.About()
-		if err != nil {
-			return nil, err
-		}
 		if len(cfg.Sample) > 0 {
 			a.Sample = cfg.SampleName
 		}
-		return json.Marshal(a)
+		return a, err
 	})
+	s.says = asks{client: http.DefaultClient, log: c.Log()}
 	if s.adminToken != "" {
 		return s, nil
 	}

@@ -6,6 +6,8 @@ export interface About {
   task: string;
   labels: string[];
   rounds: number;
+  asks?: Statement;
+  verified?: boolean;
   private: boolean;
   protects: string;
   providers?: number;
@@ -25,6 +27,18 @@ export interface About {
   sample?: string;
   protocol: string;
   needs_secret: boolean;
+}
+
+export interface Statement {
+  organisation?: string;
+  purpose?: string;
+  receives?: string;
+  contact?: string;
+  terms?: string;
+  until?: string;
+  domain?: string;
+  address?: string;
+  signature?: string;
 }
 
 export interface Guarantee {
@@ -284,6 +298,7 @@ export interface JobLine {
   want: string;
   state: string;
   reason?: string;
+  paused?: Pause;
   submitted: string;
   version?: number;
   rounds?: number;

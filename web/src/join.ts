@@ -7,6 +7,7 @@ import { brief, byId, element, say, show, Sorry, tellPage, title } from "./dom.j
 import { begin as speak, choose, languages, listed, spoken, t, whenTold } from "./language/language.js";
 import { unable } from "./join/able.js";
 import { elsewhere, here } from "./join/address.js";
+import { paintAsks } from "./join/asks.js";
 import { bound, bytes, devices, duration, percent, rounds, significant } from "./join/amounts.js";
 import { outdated } from "./join/current.js";
 import { Awake, watchConditions, type Conditions, type Hindrance } from "./join/conditions.js";
@@ -74,6 +75,7 @@ async function describe(): Promise<boolean> {
   byId("given").dataset.level = g.level;
   say("given-title", g.title);
   paintPlain(about);
+  paintAsks(about, here());
   byId("given-lines").replaceChildren(...g.lines.map((l) => element("li", {}, l)));
   show("secret-missing", about.needs_secret && !token);
   describeData(about);

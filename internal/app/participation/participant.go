@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"sync"
 	"time"
 
@@ -71,6 +72,7 @@ func (m *Participant) Join(ctx context.Context, p *Part) error {
 	if !m.TrustLocal || m.TryLeak {
 		leaks = leaker(shown, m.Cores)
 	}
+	printAsks(ctx, stderr, edge.Config{Token: p.Token, AllowPlain: m.Plain}, http.DefaultClient)
 	if !m.TrustLocal {
 		printQuote(ctx, stderr, edge.Config{Token: p.Token, Policy: p.Policy, AllowPlain: m.Plain}, m.Cores, len(m.Set.Examples))
 	}

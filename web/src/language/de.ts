@@ -35,6 +35,26 @@ const messages = translation({
   "teaches.unknown": "Hilft, einem Modell in {rounds} etwas Neues beizubringen.",
   "more.classes": { one: "und {n} weitere", other: "und {n} weitere" },
 
+  // wer fragt, und was hinausgeht
+  "asks.who": "{organisation} bittet um Ihre Hilfe",
+  "asks.nobody": "{host} sagt nicht, wer fragt",
+  "asks.confirmed": "{domain} bestätigt das.",
+  "asks.unconfirmed": "Nicht bestätigt: das kann jeder schreiben.",
+  "asks.refuted": "Nicht bestätigt: {domain} hat das nicht für {host} unterschrieben.",
+  "asks.receives": "Bekommt das Modell",
+  "asks.until": "Bis",
+  "asks.contact": "Fragen an",
+  "asks.terms": "Bedingungen",
+  "asks.over": "{day}: vorbei. Fragen Sie nach, bevor Sie mitmachen.",
+  "flow.here": "Bleibt hier",
+  "flow.data": "Ihre Daten",
+  "flow.leaves": "Geht hinaus",
+  "flow.update": "ein maskiertes Update",
+  "flow.bare": "ein Update, das jeder demaskieren kann",
+  "flow.read": "Ist lesbar",
+  "flow.sum": { one: "die Summe von {n} Gerät", other: "die Summe von {n} oder mehr Geräten" },
+  "flow.all": "jedes Update",
+
   // über „Mitmachen“, in einfachen Worten
   "plain.open": "Ihre Daten bleiben hier, aber was hinausgeht, kann von ihnen erzählen. Nehmen Sie nur Daten, die jeder sehen darf.",
   "plain.leaves": { one: "Ihre Daten bleiben hier. Hinaus gehen maskierte Updates, lesbar nur als Summe von {n} oder mehr Geräten. {noise}",

@@ -37,6 +37,26 @@ export const en = {
   "teaches.unknown": "Helps to teach a model something new in {rounds}.",
   "more.classes": { one: "and {n} more", other: "and {n} more" },
 
+  // who asks, and what leaves
+  "asks.who": "{organisation} asks for your help",
+  "asks.nobody": "{host} does not say who asks",
+  "asks.confirmed": "{domain} confirms this.",
+  "asks.unconfirmed": "Not confirmed: anybody can write this.",
+  "asks.refuted": "Not confirmed: {domain} did not sign this for {host}.",
+  "asks.receives": "Gets the model",
+  "asks.until": "Until",
+  "asks.contact": "Questions",
+  "asks.terms": "Terms",
+  "asks.over": "{day}: over. Ask before you join.",
+  "flow.here": "Stays here",
+  "flow.data": "your data",
+  "flow.leaves": "Leaves",
+  "flow.update": "a masked update",
+  "flow.bare": "an update that anybody can unmask",
+  "flow.read": "Can be read",
+  "flow.sum": { one: "the sum of {n} device", other: "the sum of {n} or more devices" },
+  "flow.all": "each update",
+
   // above Join, in plain words; plain.test.mjs counts them
   "plain.open": "Your data stays here, but what leaves can tell of it. Choose data that anybody may see.",
   "plain.leaves": { one: "Your data stays here. Masked updates leave, readable only as sums of {n} or more devices. {noise}",

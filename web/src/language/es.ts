@@ -35,6 +35,26 @@ const messages = translation({
   "teaches.unknown": "Ayuda a enseñar a un modelo algo nuevo en {rounds}.",
   "more.classes": { one: "y {n} más", other: "y {n} más" },
 
+  // quién lo pide, y qué sale
+  "asks.who": "{organisation} pide su ayuda",
+  "asks.nobody": "{host} no dice quién lo pide",
+  "asks.confirmed": "{domain} lo confirma.",
+  "asks.unconfirmed": "Sin confirmar: cualquiera puede escribir esto.",
+  "asks.refuted": "Sin confirmar: {domain} no firmó esto para {host}.",
+  "asks.receives": "Recibe el modelo",
+  "asks.until": "Hasta",
+  "asks.contact": "Preguntas",
+  "asks.terms": "Condiciones",
+  "asks.over": "{day}: terminado. Pregunte antes de participar.",
+  "flow.here": "Se queda aquí",
+  "flow.data": "sus datos",
+  "flow.leaves": "Sale",
+  "flow.update": "una actualización enmascarada",
+  "flow.bare": "una actualización que cualquiera puede desenmascarar",
+  "flow.read": "Se puede leer",
+  "flow.sum": { one: "la suma de {n} dispositivo", other: "la suma de {n} o más dispositivos" },
+  "flow.all": "cada actualización",
+
   // sobre «Participar», en palabras sencillas
   "plain.open": "Sus datos se quedan aquí, pero lo que sale puede revelar algo de ellos. Elija datos que cualquiera pueda ver.",
   "plain.leaves": { one: "Sus datos se quedan aquí. Solo salen actualizaciones enmascaradas, legibles únicamente como suma de {n} dispositivo o más. {noise}",

@@ -35,6 +35,26 @@ const messages = translation({
   "teaches.unknown": "Aide un modèle à apprendre quelque chose de nouveau en {rounds}.",
   "more.classes": { one: "et {n} autre", other: "et {n} autres" },
 
+  // qui demande, et ce qui sort
+  "asks.who": "{organisation} demande votre aide",
+  "asks.nobody": "{host} ne dit pas qui demande",
+  "asks.confirmed": "{domain} le confirme.",
+  "asks.unconfirmed": "Non confirmé : n’importe qui peut écrire cela.",
+  "asks.refuted": "Non confirmé : {domain} n’a pas signé cela pour {host}.",
+  "asks.receives": "Reçoit le modèle",
+  "asks.until": "Jusqu’au",
+  "asks.contact": "Questions",
+  "asks.terms": "Conditions",
+  "asks.over": "{day} : terminé. Demandez avant de participer.",
+  "flow.here": "Reste ici",
+  "flow.data": "vos données",
+  "flow.leaves": "Sort",
+  "flow.update": "une mise à jour masquée",
+  "flow.bare": "une mise à jour que tous peuvent démasquer",
+  "flow.read": "Est lisible",
+  "flow.sum": { one: "la somme de {n} appareil", other: "la somme de {n} appareils ou plus" },
+  "flow.all": "chaque mise à jour",
+
   // au-dessus de « Participer », en mots simples
   "plain.open": "Vos données restent ici, mais ce qui part peut en révéler une partie. Choisissez des données que tout le monde peut voir.",
   "plain.leaves": { one: "Vos données restent ici. Seules partent des mises à jour masquées, lisibles uniquement en somme de {n} appareil ou plus. {noise}",

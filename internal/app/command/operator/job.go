@@ -59,7 +59,7 @@ nothing, elsewhere and with --trust-local, and whether two steps on made-up exam
 			return err
 		},
 	})
-	cmd.AddCommand(newJobBeginCmd(a), newJobSubmitCmd(a),
+	cmd.AddCommand(newJobSignCmd(a), newJobBeginCmd(a), newJobSubmitCmd(a),
 		listCmd(a, "List a server's jobs", "name\tpool\tpriority\tstate\trounds\tsubmitted\treason", admin.Fleet.Jobs, jobLine),
 		jobActCmd(a, "pause", "Make no more rounds of jobs, until they are resumed; their devices stay", store.WantPause),
 		jobActCmd(a, "resume", "Go on with jobs that are paused, or that failed", store.WantRun),
