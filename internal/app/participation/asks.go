@@ -17,7 +17,7 @@ import (
 // does not say.
 func printAsks(ctx context.Context, w io.Writer, cfg edge.Config, client *http.Client) {
 	var about struct {
-		Job  string           `json:"job"`
+		Job  string               `json:"job"`
 		Asks *statement.Statement `json:"asks"`
 	}
 	token, err := wire.ParseToken(cfg.Token)
