@@ -7,8 +7,8 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/dp"
-	"github.com/starling-fl/starling/internal/protocol/statement"
 	"github.com/starling-fl/starling/internal/protocol/wire"
+	"github.com/starling-fl/starling/job/statement"
 )
 
 // About describes the job to owners of devices who consider joining. It does not change while the

@@ -16,7 +16,7 @@ package job
 import (
 	"time"
 
-	"github.com/starling-fl/starling/internal/protocol/statement"
+	"github.com/starling-fl/starling/job/statement"
 	"github.com/starling-fl/starling/job/training"
 )
 

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/starling-fl/starling/internal/protocol/statement"
-	"github.com/starling-fl/starling/internal/protocol/statement/wellknown"
+	"github.com/starling-fl/starling/job/statement"
+	"github.com/starling-fl/starling/job/statement/wellknown"
 )
 
 // askAgain is how long a domain that did not answer, or named another key, is left alone.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator"
-	"github.com/starling-fl/starling/internal/protocol/statement"
+	"github.com/starling-fl/starling/job/statement"
 )
 
 type site func() (int, string)

@@ -20,7 +20,7 @@ import (
 
 func main() {
 	out := flag.String("out", "schema.json", "file to write")
-	src := flag.String("src", "job.go,bounds.go,training/training.go,../internal/protocol/statement/statement.go", "sources of the comments, with commas")
+	src := flag.String("src", "job.go,bounds.go,training/training.go,statement/statement.go", "sources of the comments, with commas")
 	flag.Parse()
 	if err := write(*out, *src); err != nil {
 		fmt.Fprintln(os.Stderr, "schema:", err)

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/edge"
-	"github.com/starling-fl/starling/internal/protocol/statement"
-	"github.com/starling-fl/starling/internal/protocol/statement/wellknown"
 	"github.com/starling-fl/starling/internal/protocol/wire"
+	"github.com/starling-fl/starling/job/statement"
+	"github.com/starling-fl/starling/job/statement/wellknown"
 )
 
 // printAsks says who asks for the job and what for, and whether their domain confirms it; nothing where the coordinator

@@ -66,7 +66,7 @@ export type State =
 
 /** Peers is what the log of enrolled keys proves about a shard. */
 export interface Peers {
-  /** in the shard, this one included; all stand in the log */
+  /** in the shard, this one included; all are in the log */
   devices: number;
   /** the most of them that were enrolled within one minute */
   together: number;
@@ -74,8 +74,8 @@ export interface Peers {
   newest: number;
   /**
    * Later counts the devices that are missing from a head of the log that this device was shown
-   * more than an hour after they are said to have been enrolled. (A head is that of a round's
-   * draw: anyone who enrols meanwhile is in the next one.)
+   * more than an hour after they are said to have been enrolled. (A head is made at a round's
+   * draw: a later enrolment is in the next one.)
    */
   later?: number;
   /** in the log */

@@ -16,8 +16,8 @@ import (
 	"github.com/starling-fl/starling/internal/app/command"
 	"github.com/starling-fl/starling/internal/app/usage"
 	"github.com/starling-fl/starling/internal/leaf/durable"
-	"github.com/starling-fl/starling/internal/protocol/statement"
 	"github.com/starling-fl/starling/job"
+	"github.com/starling-fl/starling/job/statement"
 )
 
 // signature is what "job sign" prints.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-fl/starling/internal/protocol/statement"
+	"github.com/starling-fl/starling/job/statement"
 )
 
 type web func(r *http.Request) (int, string)

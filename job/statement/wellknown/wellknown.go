@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/starling-fl/starling/internal/protocol/statement"
+	"github.com/starling-fl/starling/job/statement"
 )
 
 // Patience is how long a domain is waited for.
