@@ -1,6 +1,9 @@
 // Package statement is what an organisation says to those whose devices a job asks for: who it is, what for, and who
 // receives the model. A signature binds it to the organisation's domain and to the coordinator's address, so that
 // nobody else can show it for a job of their own (see wellknown).
+//
+//	about.Signature = about.Sign(job, key)
+//	err := about.Holds(job, address, keys)
 package statement
 
 import (

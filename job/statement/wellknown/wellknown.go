@@ -1,5 +1,7 @@
 // Package wellknown fetches the keys that a domain names in /.well-known/starling.json, and holds a statement against
 // them: who controls the domain's https has said it.
+//
+//	err := wellknown.Verify(ctx, http.DefaultClient, about, job, address)
 package wellknown
 
 import (
