@@ -89,7 +89,7 @@ func (r *Report) allRounds() string {
 	bound := "nothing bounds that"
 	if r.Bits > 0 {
 		// A character of text that a good model of the language predicts has about one bit, as edge tells owners.
-		bound = fmt.Sprintf("whoever lies, that is at most %.3g bits, as much as %.4g characters", r.Bits, math.Ceil(r.Bits))
+		bound = fmt.Sprintf("whoever lies, that is at most %.3g bits, as many as %.4g characters", r.Bits, math.Ceil(r.Bits))
 	}
 	return fmt.Sprintf(". That is of one update, with a start of this program's own, by %d attacks: "+
 		"a coordinator that chooses what rounds begin with may read more over the %d rounds announced, and %s", tried, r.Rounds, bound)

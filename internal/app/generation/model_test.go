@@ -153,7 +153,7 @@ func TestCompletions(t *testing.T) {
 	}
 	for want, c := range map[string][]string{
 		"prompt is missing": {"/v1/completions", `{}`},
-		"no JSON":           {"/v1/completions", `{"prompt": 7}`},
+		"not a JSON object": {"/v1/completions", `{"prompt": 7}`},
 		"n is 2":            {"/v1/completions", `{"prompt": "a", "n": 2}`},
 		"echo is true":      {"/v1/completions", `{"prompt": "a", "echo": true}`},
 		"logit_bias is":     {"/v1/completions", `{"prompt": "a", "logit_bias": {"50256": -100}}`},
