@@ -161,7 +161,7 @@ func TestAJobThatWasPutBackIsRefused(t *testing.T) {
 	ok(t, os.Rename(filepath.Join(before, "jobs", "one"), filepath.Join(dir, "jobs", "one")))
 	again := open(t, dir, 0)
 	again.until("one", "is refused", func(j store.Hosted) bool {
-		return j.State == store.StateFailed && strings.Contains(j.Reason, "put back to an older state")
+		return j.State == store.StateFailed && strings.Contains(j.Reason, "restored from an older copy")
 	})
 }
 
