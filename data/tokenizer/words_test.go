@@ -57,7 +57,7 @@ func TestWordsThatNobodyKnowsAreRefused(t *testing.T) {
 	sequence := func(steps string) string { return `{"type":"Sequence","pretokenizers":[` + steps + `]}` }
 	for other, want := range map[string]string{
 		`{"type":"UnicodeScripts"}`: "UnicodeScripts",
-		sequence(`{"type":"Split","pattern":{"Regex":"(a"},"behavior":"Isolated"},` + level):      "a group does not end",
+		sequence(`{"type":"Split","pattern":{"Regex":"(a"},"behavior":"Isolated"},` + level):      "unterminated group",
 		sequence(`{"type":"Split","pattern":{"Regex":"(?<n>a)"},"behavior":"Isolated"},` + level): "a group that begins",
 		sequence(`{"type":"Split","pattern":{"String":"a"},"behavior":"Somehow"},` + level):       "Somehow",
 		sequence(`{"type":"Split","behavior":"Isolated"},` + level):                               "neither String nor Regex",

@@ -135,7 +135,7 @@ func TestQuestionsRefused(t *testing.T) {
 		args []string
 	}{
 		{":1: has a question and no right answers", []string{"evaluate", "--checkpoint", dir, asked}},
-		{"no answers", []string{"evaluate", "--checkpoint", dir, write("b.tsv", "a\tb\n")}},
+		{"no right answers", []string{"evaluate", "--checkpoint", dir, write("b.tsv", "a\tb\n")}},
 		{"unknown format", []string{"predict", "--checkpoint", dir, write("b.tsv", "a\tb\n")}},
 		{`"question" is missing`, []string{"predict", "--checkpoint", dir, write("c.jsonl", `{"text":"a"}`)}},
 		{"beyond the page", []string{"predict", "--checkpoint", dir, write("d.jsonl", `{"words":["a"],"boxes":[[0,0,9,2000]],"question":"q"}`)}},

@@ -127,7 +127,7 @@ func (s *service) ofTheFirst() (place string, sum [32]byte) {
 			s.t.Fatal(err)
 		}
 	}
-	place = filepath.Join(s.dir, "of-the-first")
+	place = filepath.Join(s.folder(0), "public")
 	own, err := base.Default()
 	must(err)
 	must(model.Release{Base: own}.Write(filepath.Join(place, "base")))
@@ -142,8 +142,7 @@ func (s *service) ofTheFirst() (place string, sum [32]byte) {
 		CheckpointInfo: model.CheckpointInfo{Seq: 16, Labels: labels}, Base: b, Adapter: model.NewAdapter(layout, 7)}))
 	text, err := os.ReadFile(s.file)
 	must(err)
-	job := fmt.Sprintf("base: %s\n", filepath.Join(place, "base")) +
-		strings.Replace(string(text), "adapter: {", fmt.Sprintf("adapter: {start: %s, ", filepath.Join(place, "start")), 1)
+	job := "base: base\n" + strings.Replace(string(text), "adapter: {", "adapter: {start: start, ", 1)
 	must(os.WriteFile(s.file, []byte(job), 0o600))
 	return place, sum
 }

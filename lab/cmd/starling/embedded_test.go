@@ -103,7 +103,7 @@ func tryGateway(t *testing.T, settings string) {
 		t.Error("another protocol got in")
 	}
 	wrong := relay.Access{URL: given.NATS, Access: natsaccess.Access{Pin: strings.Repeat("0", 64)}}
-	if nc, err := relay.Connect(wrong, "one", slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "somebody is in between") {
+	if nc, err := relay.Connect(wrong, "one", slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "a third party intercepts") {
 		nc.Close()
 		t.Errorf("another certificate: %v", err)
 	}

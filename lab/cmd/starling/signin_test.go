@@ -141,7 +141,7 @@ privacy: {simulated_population: 1000000, simulated_cohort: 10000}
 		args = append(args, "--oidc-client-secret-file", write("secret", secret+"\n"))
 	}
 	server := start(t, binary, args...)
-	server.await(t, `^nobody can sign in by 127.0.0.1:\d+ now`)
+	server.await(t, `^sign-in by 127.0.0.1:\d+ fails and is tried again`)
 	server.await(t, `^job first: join with`)
 	at := "http://" + admin
 	if _, code, body := told(t, browser(t), "GET", at+"/v1/oidc/login", "", nil); code != 503 || !strings.Contains(body, "cannot be reached") {
