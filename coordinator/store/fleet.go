@@ -84,7 +84,11 @@ func (f *Fleet) Secret(name string) ([]byte, error) {
 	} else if err != nil {
 		return nil, prefixed(err)
 	}
-	return hex.DecodeString(v)
+	secret, err := hex.DecodeString(v)
+	if err != nil {
+		return nil, fmt.Errorf("store: secret %.40q: not hexadecimal", name) // the error would quote it
+	}
+	return secret, nil
 }
 
 // Device is an enrolled identity.

@@ -1,7 +1,6 @@
 package jinja
 
 import (
-	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -77,8 +76,11 @@ func dictOf(r *run, a given) (value, error) {
 			}
 		}
 		items, err := r.items(pairs)
-		if err != nil || len(a.list) > 1 {
-			return nil, cmp.Or(err, r.fail("dict takes one mapping or list of pairs, and names with values"))
+		if err != nil {
+			return nil, err
+		}
+		if len(a.list) > 1 {
+			return nil, r.fail("dict takes one mapping or list of pairs, and names with values")
 		}
 		for _, item := range items {
 			pair, ok := item.(*list)

@@ -220,7 +220,10 @@ func roundOf(r *run, x value, a given) (value, error) {
 			return math.RoundToEven(f*scale) / scale, nil
 		}
 		v, err := strconv.ParseFloat(strconv.FormatFloat(f, 'f', digits, 64), 64)
-		return v, err
+		if err != nil {
+			return nil, r.fail("round: %v", err)
+		}
+		return v, nil
 	case "ceil":
 		return math.Ceil(f*scale) / scale, nil
 	case "floor":
