@@ -12,7 +12,7 @@ import { relay } from "./relay.mjs";
 // last of these went to the full build, messages' CBOR became ours: 1.21e6. Rounds differ by 13e3, by the rank, and a second one may
 // have begun.
 const mostToJoin = 1.235e6;
-const mostFull = 1.615e6;  // bytes of the program for decoders, recordings, T5 and other tokenizers; the goal is 1.45e6
+const mostFull = 1.69e6;  // bytes of the program for decoders, recordings, T5 and other tokenizers; the goal is 1.45e6
 const mostAgain = 20e3;    // bytes of a page that comes back: 304s and figures
 const longest = 100;       // ms of one task of the page's thread
 
