@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -58,19 +56,12 @@ func Ask(ctx context.Context, cfg Config) (Trial, error) {
 
 // announced fetches the job and its TaskID.
 func (f *fetcher) announced(ctx context.Context, within time.Duration) (*wire.Job, [32]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	resp, err := f.client.open(ctx, strings.TrimRight(f.token.URL, "/")+announcedPath, 0, "")
+	b, status, err := f.answer(ctx, within, announcedPath, mostAbout)
 	if err != nil {
-		return nil, [32]byte{}, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return nil, [32]byte{}, err
 	}
-	defer resp.body.Close()
-	if resp.status != statusOK {
-		return nil, [32]byte{}, fmt.Errorf("%w: it answers %d to a request for its job: its version does not announce the job before enrolment", ErrUnreachable, resp.status)
-	}
-	b, err := io.ReadAll(io.LimitReader(resp.body, mostAbout))
-	if err != nil {
-		return nil, [32]byte{}, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	if status != statusOK {
+		return nil, [32]byte{}, fmt.Errorf("%w: it answers %d to a request for its job: its version does not announce the job before enrolment", ErrUnreachable, status)
 	}
 	announced, err := wire.ParseJob(b)
 	if err != nil {

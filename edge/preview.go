@@ -3,8 +3,6 @@ package edge
 import (
 	"context"
 	"fmt"
-	"io"
-	"strings"
 	"time"
 
 	"github.com/starling-fl/starling/data/dataset"
@@ -52,7 +50,11 @@ func (c *client) preview(ctx context.Context) error {
 
 // askJob takes the job that the coordinator announces to anybody, if it does.
 func (c *client) askJob(ctx context.Context) error {
-	b, err := c.announcement(ctx)
+	b, status, err := c.blobs.answer(ctx, c.cfg.Handshake, announcedPath, mostAbout)
+	c.events.down.Add(int64(len(b)))
+	if err == nil && status != statusOK {
+		err = fmt.Errorf("it answers %d", status)
+	}
 	if err == nil {
 		_, err = wire.ParseJob(b)
 	}
@@ -75,23 +77,6 @@ func (c *client) askJob(ctx context.Context) error {
 	}
 	c.job = j
 	return c.hold(ctx)
-}
-
-// announcement fetches the announcement of the job.
-func (c *client) announcement(ctx context.Context) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.Handshake)
-	defer cancel()
-	resp, err := c.blobs.client.open(ctx, strings.TrimRight(c.token.URL, "/")+announcedPath, 0, "")
-	if err != nil {
-		return nil, err
-	}
-	defer resp.body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.body, mostAbout))
-	c.events.down.Add(int64(len(b)))
-	if err == nil && resp.status != statusOK {
-		err = fmt.Errorf("it answers %d", resp.status)
-	}
-	return b, err
 }
 
 // examples are this device's, over a job's labels. providers is the most that

@@ -123,19 +123,12 @@ func AskQuote(ctx context.Context, cfg Config, cores int, lasts time.Duration) (
 
 // told reads what a coordinator answers to anyone who asks, as JSON.
 func (f *fetcher) told(ctx context.Context, within time.Duration, path string, most int64, to any) error {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	resp, err := f.client.open(ctx, strings.TrimRight(f.token.URL, "/")+path, 0, "")
+	b, status, err := f.answer(ctx, within, path, most+1)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return err
 	}
-	defer resp.body.Close()
-	if resp.status != statusOK {
-		return fmt.Errorf("%w: it answers %d to a question for %s", ErrUnreachable, resp.status, path)
-	}
-	b, err := io.ReadAll(io.LimitReader(resp.body, most+1))
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	if status != statusOK {
+		return fmt.Errorf("%w: it answers %d to a question for %s", ErrUnreachable, status, path)
 	}
 	if int64(len(b)) > most {
 		return &ProtocolError{fmt.Errorf("%s: more than %d bytes", path, most)}
@@ -144,6 +137,23 @@ func (f *fetcher) told(ctx context.Context, within time.Duration, path string, m
 		return &ProtocolError{fmt.Errorf("%s: %w", path, err)}
 	}
 	return nil
+}
+
+// answer reads the first most bytes of what a coordinator answers to anyone who asks, and its status. The error wraps
+// ErrUnreachable.
+func (f *fetcher) answer(ctx context.Context, within time.Duration, path string, most int64) (b []byte, status int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	resp, err := f.client.open(ctx, strings.TrimRight(f.token.URL, "/")+path, 0, "")
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	defer resp.body.Close()
+	b, err = io.ReadAll(io.LimitReader(resp.body, most))
+	if err != nil && resp.status == statusOK {
+		return b, 0, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return b, resp.status, nil
 }
 
 // chooseOffered takes this host's program, or else the first.
