@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"sync"
 	"time"
 
+	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/job/statement"
 	"github.com/starling-fl/starling/job/statement/wellknown"
 )
@@ -41,4 +43,21 @@ func (a *asks) verified(ctx context.Context, job string, of *statement.Statement
 		a.log.Warn("the statement of who asks is shown as not verified", "error", err)
 	}
 	return a.holds
+}
+
+// described is a job's description as it is served, without and with a verified statement of who asks.
+type described struct {
+	job             string
+	asks            *statement.Statement
+	plain, verified []byte
+}
+
+func describe(a coordinator.About) (d described, err error) {
+	d = described{job: a.Job, asks: a.Asks}
+	if d.plain, err = json.Marshal(a); err != nil {
+		return d, err
+	}
+	a.Verified = true
+	d.verified, err = json.Marshal(a)
+	return d, err
 }

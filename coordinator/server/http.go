@@ -81,7 +81,6 @@ func serveStatus(w http.ResponseWriter, status any) {
 // serveAbout answers /v1/job: the same for everybody, computed once but for whether its statement is verified.
 func (s *Server) serveAbout(w http.ResponseWriter, r *http.Request) {
 	a, err := s.about()
-	a.Verified = err == nil && s.says.verified(r.Context(), a.Job, a.Asks)
 	if err != nil {
 		s.logOf(r).Error("the job's guarantees cannot be stated", "error", err)
 		http.Error(w, "the job's guarantees cannot be stated", http.StatusInternalServerError)
@@ -89,7 +88,11 @@ func (s *Server) serveAbout(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-cache")
-	_ = json.NewEncoder(w).Encode(a) // the reader is gone: nobody to tell
+	b := a.plain
+	if s.says.verified(r.Context(), a.job, a.asks) {
+		b = a.verified
+	}
+	_, _ = w.Write(b) // the reader is gone: nobody to tell
 }
 
 // unframed lets no other page show an answer of ours inside itself.

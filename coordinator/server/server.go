@@ -75,7 +75,7 @@ type Server struct {
 	cfg       Config
 	sockets   *sockets // connections of all listeners for devices
 	terms     socket.Terms
-	about     func() (coordinator.About, error)
+	about     func() (described, error)
 	says      asks
 	origins   []string // other sites whose pages may be devices
 	gzipped   sync.Map // [32]byte to []byte: blobs as browsers get them; nil: as they are
@@ -125,12 +125,15 @@ func New(c *coordinator.Coordinator, cfg Config) (*Server, error) {
 	if s.sockets.most < want {
 		s.log.Warn("the limit of open files bounds the connections", "most", s.sockets.most, "wanted", want, "mend", "ulimit -n")
 	}
-	s.about = sync.OnceValues(func() (coordinator.About, error) {
+	s.about = sync.OnceValues(func() (described, error) {
 		a, err := c.About()
+		if err != nil {
+			return described{}, err
+		}
 		if len(cfg.Sample) > 0 {
 			a.Sample = cfg.SampleName
 		}
-		return a, err
+		return describe(a)
 	})
 	s.says = asks{client: http.DefaultClient, log: c.Log()}
 	if s.adminToken != "" {
