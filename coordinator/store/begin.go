@@ -18,11 +18,7 @@ const (
 // Begin has the rounds begin with the devices that have enrolled, also after a restart. Those that enrol
 // later take part from the next round.
 func (f *Fleet) Begin() error {
-	by := f.by
-	if by == "" {
-		by = ByFolder
-	}
-	return f.acting("begin job", "", func(tx *sql.Tx) error { return setMeta(tx, begunKey, by) })
+	return f.acting("begin job", "", func(tx *sql.Tx) error { return setMeta(tx, begunKey, f.actor()) })
 }
 
 // Begun returns the operator who began the rounds, or "".

@@ -78,17 +78,11 @@ func (f *Fleet) Close() error { return f.db.Close() }
 
 // Secret is one that a coordinator has drawn and keeps under that name; ErrUnknown if it has not.
 func (f *Fleet) Secret(name string) ([]byte, error) {
-	v, err := getMeta(f.db, "secret "+name)
+	secret, err := readSecret(f.db, name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("%w: secret %.40q: start serve once", ErrUnknown, name)
-	} else if err != nil {
-		return nil, prefixed(err)
 	}
-	secret, err := hex.DecodeString(v)
-	if err != nil {
-		return nil, fmt.Errorf("store: secret %.40q: not hexadecimal", name) // the error would quote it
-	}
-	return secret, nil
+	return secret, ended(err)
 }
 
 // Device is an enrolled identity.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"database/sql"
@@ -228,12 +229,12 @@ func (f *Fleet) acting(act, subject string, change func(*sql.Tx) error) error {
 	return ended(tx.Commit())
 }
 
+// actor is who acts, as the chain and a pause name them.
+func (f *Fleet) actor() string { return cmp.Or(f.by, ByFolder) }
+
 // note adds an act to the chain.
 func (f *Fleet) note(tx *sql.Tx, act, subject string) error {
-	a := Act{At: f.now().UTC().Truncate(time.Second), By: f.by, Act: act, Subject: subject}
-	if a.By == "" {
-		a.By = ByFolder
-	}
+	a := Act{At: f.now().UTC().Truncate(time.Second), By: f.actor(), Act: act, Subject: subject}
 	before := make([]byte, 32)
 	err := tx.QueryRow(`SELECT seq, hash FROM act ORDER BY seq DESC LIMIT 1`).Scan(&a.Seq, &before)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -38,7 +37,7 @@ func (f *Fleet) Pause(reason string) error {
 
 // pause stores who pauses, and why.
 func (f *Fleet) pause(tx *sql.Tx, key, reason string) error {
-	b, err := json.Marshal(Pause{cmp.Or(f.by, ByFolder), reason})
+	b, err := json.Marshal(Pause{f.actor(), reason})
 	if err != nil {
 		return err
 	}

@@ -276,23 +276,31 @@ type querier interface {
 // the caller's randomness.
 func (s *Store) Secret(name string, fresh func() ([]byte, error)) ([]byte, error) {
 	var out []byte
-	err := s.tx(func(tx *sql.Tx) error {
-		v, err := getMeta(tx, "secret "+name)
-		if errors.Is(err, sql.ErrNoRows) {
-			if out, err = fresh(); err != nil {
-				return err
-			}
-			return setMeta(tx, "secret "+name, hex.EncodeToString(out))
-		}
-		if err != nil {
+	err := s.tx(func(tx *sql.Tx) (err error) {
+		if out, err = readSecret(tx, name); !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if out, err = hex.DecodeString(v); err != nil {
-			return fmt.Errorf("secret %q: %w", name, err)
+		if out, err = fresh(); err != nil {
+			return err
 		}
-		return nil
+		return setMeta(tx, secretKey(name), hex.EncodeToString(out))
 	})
 	return out, err
+}
+
+func secretKey(name string) string { return "secret " + name }
+
+// readSecret is sql.ErrNoRows if no secret of that name was made.
+func readSecret(q querier, name string) ([]byte, error) {
+	v, err := getMeta(q, secretKey(name))
+	if err != nil {
+		return nil, err
+	}
+	secret, err := hex.DecodeString(v)
+	if err != nil {
+		return nil, fmt.Errorf("secret %.40q: not hexadecimal", name) // the error would quote it
+	}
+	return secret, nil
 }
 
 // Enrolled returns all identities in the order of their enrolment. The index of an identity never
