@@ -87,7 +87,7 @@ func extends(r rune) bool {
 	switch {
 	case r == '\u200d' || r == '\u0e33' || r == '\u0eb3' || r >= 0x1f3fb && r <= 0x1f3ff:
 		return true
-	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Other_Grapheme_Extend):
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Other_Grapheme_Extend, laterMarks):
 		return true
 	}
 	return unicode.Is(unicode.Mc, r) && !unicode.Is(apart, r)
@@ -99,4 +99,14 @@ var apart = &unicode.RangeTable{
 		{0x1087, 0x108c, 1}, {0x108f, 0x108f, 1}, {0x109a, 0x109c, 1}, {0x1a61, 0x1a61, 1}, {0x1a63, 0x1a64, 1}, {0xaa7b, 0xaa7b, 1},
 		{0xaa7d, 0xaa7d, 1}},
 	R32: []unicode.Range32{{0x11720, 0x11721, 1}},
+}
+
+// laterMarks are Extend and SpacingMark of Unicode 17, which tokenizers 0.23 has, that package unicode lacks.
+var laterMarks = &unicode.RangeTable{
+	R16: []unicode.Range16{{0x897, 0x897, 1}, {0x1acf, 0x1add, 1}, {0x1ae0, 0x1aeb, 1}},
+	R32: []unicode.Range32{{0x10d69, 0x10d6d, 1}, {0x10efa, 0x10efc, 1}, {0x113b8, 0x113c0, 1}, {0x113c2, 0x113c2, 1},
+		{0x113c5, 0x113c5, 1}, {0x113c7, 0x113ca, 1}, {0x113cc, 0x113d0, 1}, {0x113d2, 0x113d2, 1},
+		{0x113e1, 0x113e2, 1}, {0x11b60, 0x11b67, 1}, {0x11f5a, 0x11f5a, 1}, {0x1611e, 0x1612f, 1},
+		{0x1e5ee, 0x1e5ef, 1}, {0x1e6e3, 0x1e6e3, 1}, {0x1e6e6, 0x1e6e6, 1}, {0x1e6ee, 0x1e6ef, 1},
+		{0x1e6f5, 0x1e6f5, 1}},
 }

@@ -7,8 +7,9 @@ import (
 )
 
 // A Tokenizer turns text into ids. Implementations are immutable and safe for
-// concurrent use. Text never becomes special tokens, whatever it spells: a
-// document cannot end itself.
+// concurrent use. Special tokens that a text spells are left alone, as tokenizers'
+// encode_special_tokens does: a document cannot end itself. There is one exception:
+// the model of a Unigram tokenizer.json has them as pieces, and makes these from text.
 type Tokenizer interface {
 	// Encode returns the ids of text without special tokens.
 	Encode(text string) []int32

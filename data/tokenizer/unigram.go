@@ -84,7 +84,7 @@ func newUnigram(pieces []unigramPiece, unknown int) (*Unigram, error) {
 		if p.kind == kindNormal {
 			least = min(least, p.score)
 		}
-		if p.kind == kindNormal && i != unknown || p.kind == kindUser {
+		if p.kind == kindNormal || p.kind == kindUser {
 			if len(p.text) > maxUnigram {
 				return nil, fmt.Errorf("%w: piece %d (%.40q) has %d bytes, the limit is %d", ErrVocab, i, p.text, len(p.text), maxUnigram)
 			}
@@ -209,18 +209,18 @@ func (t *Unigram) cover(ids []int32, s []byte, at []best) []int32 {
 		i += width
 	}
 	first := len(ids)
-	for i := int32(len(s)); i > 0; i = at[i].from {
-		id := at[i].id
-		switch {
-		case id == t.unknown && t.bytes != nil:
-			for _, b := range slices.Backward(s[at[i].from:i]) {
-				ids = append(ids, t.bytes[b])
-			}
-			continue
-		case id == t.unknown && len(ids) > first && ids[len(ids)-1] == t.unknown:
+	for i := int32(len(s)); i > 0; {
+		id, end := at[i].id, i
+		for i = at[i].from; id == t.unknown && i > 0 && at[i].id == id; i = at[i].from {
+		}
+		// A tokenizer.json's unknown piece is itself where a text spells it, but not beside unknown characters.
+		if id != t.unknown || t.bytes == nil || !t.float32 && string(s[i:end]) == t.pieces[id] {
+			ids = append(ids, id)
 			continue
 		}
-		ids = append(ids, id)
+		for _, b := range slices.Backward(s[i:end]) {
+			ids = append(ids, t.bytes[b])
+		}
 	}
 	slices.Reverse(ids[first:])
 	return ids

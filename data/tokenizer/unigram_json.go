@@ -27,18 +27,13 @@ func parseUnigram(data []byte) (*Unigram, error) {
 	if d.Model.Unk == nil {
 		return nil, fmt.Errorf("%w: model.unk_id is missing", ErrVocab)
 	}
-	special := map[string]bool{}
-	for _, t := range d.AddedTokens {
-		special[t.Content] = !forTexts(t)
-	}
+	// tokenizers makes all of the model's pieces from text, special ones too; and all count for what is
+	// unknown, as CamemBERT's <unk>NOTUSED of -100.
 	pieces := make([]unigramPiece, len(d.Model.Vocab))
 	for i, raw := range d.Model.Vocab {
 		p := unigramPiece{kind: kindNormal}
 		if len(raw) != 2 || json.Unmarshal(raw[0], &p.text) != nil || json.Unmarshal(raw[1], &p.score) != nil {
 			return nil, fmt.Errorf("%w: model.vocab[%d] must be a pair of piece and score", ErrVocab, i)
-		}
-		if special[p.text] {
-			p.kind = kindControl
 		}
 		pieces[i] = p
 	}
@@ -49,9 +44,6 @@ func parseUnigram(data []byte) (*Unigram, error) {
 	t, err := newUnigram(pieces, *d.Model.Unk)
 	if err != nil {
 		return nil, err
-	}
-	for _, p := range pieces[:len(d.Model.Vocab)] { // special ones count here, as CamemBERT's <unk>NOTUSED of -100
-		t.unkCost = min(t.unkCost, p.score-unknownPenalty)
 	}
 	if d.Model.ByteFallback {
 		if err := t.fallBack(pieces, kindNormal); err != nil {

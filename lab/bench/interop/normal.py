@@ -84,8 +84,43 @@ def cases():
         yield f"added tokens: {name}", tok
 
 
+SPELLED = ["<s>", "</s>", "<unk>", "<pad>", "<mask>", "<extra_id_0>", "<extra_id_1>", "<unk><unk>", "<unk>🙂", "🙂<unk>", "<unk", "</s", "<0x41>", "a", "taxi", "new york", "Ω🙂", "🙂"]
+
+
+def published(name, pieces, behind, ordinary=(), before=None, fallback=False):
+    """A file as T5's or XLM-R's is: special tokens are pieces of the model, which tokenizers makes of a text even where it is told to
+    leave special tokens alone. Those in ordinary are marked as ordinary."""
+    pieces = [(p, 0.0) for p in pieces]
+    unk = [p for p, _ in pieces].index("<unk>")
+    if fallback:
+        pieces += [(f"<0x{b:02X}>", 0.0) for b in range(256)]
+    pieces += [("\u2581", -2.0), ("\u2581taxi", -3.0), ("taxi", -4.5), ("\u2581new", -4.0), ("york", -4.0)] + [(c, -5.0 - i / 16) for i, c in enumerate("atxinewyork</s>up0")]
+    tok = Tokenizer(models.Unigram(list(dict(pieces).items()), unk_id=unk, byte_fallback=fallback))
+    tok.pre_tokenizer = before or pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    special = [t for t in ("<s>", "<pad>", "</s>", "<unk>", *behind) if t not in ordinary and (t in behind or t in dict(pieces))]
+    tok.add_special_tokens(special)
+    tok.add_tokens([AddedToken(t, normalized=False) for t in ordinary])
+    return name, tok
+
+
+def spelled():
+    t5, xlmr = ["<pad>", "</s>", "<unk>"], ["<s>", "<pad>", "</s>", "<unk>"]
+    yield published("special tokens in texts: T5", t5, ["<extra_id_1>", "<extra_id_0>"])
+    yield published("special tokens in texts: T5, sentinels in the model", [*t5, "<extra_id_0>", "<extra_id_1>"], [])
+    yield published("special tokens in texts: XLM-R", xlmr, ["<mask>"])
+    yield published("ordinary tokens: T5", t5, ["<extra_id_0>"], ["</s>", "<unk>"])
+    yield published("ordinary tokens: XLM-R", xlmr, [], ["<s>", "<unk>", "</s>", "<mask>"])
+    yield published("special tokens in texts: whole, bytes", xlmr, [], before=pre_tokenizers.Metaspace(split=False), fallback=True)
+    yield published("ordinary tokens: whole, bytes", xlmr, ["<mask>"], ["<unk>"], before=pre_tokenizers.Metaspace(prepend_scheme="first"), fallback=True)
+
+
+def spellings(n, seed):
+    rng = random.Random(seed)
+    return SPELLED + ["".join(rng.choice(SPELLED) + rng.choice(SPACES) for _ in range(rng.randrange(9))) for _ in range(n)]
+
+
 def wanted(tok, lines):
-    """Text never becomes special tokens."""
+    """Special tokens are left alone, but for those that a model makes."""
     tok.encode_special_tokens = True
     return [tok.encode(t, add_special_tokens=False).ids for t in lines]
 
@@ -96,8 +131,7 @@ def check_all(s, work, only):
 
     if not "normal".startswith(only):
         return
-    lines = texts(3000, 2)
-    for name, tok in cases():
+    for name, tok, lines in [(*c, texts(3000, 2)) for c in cases()] + [(*c, spellings(3000, 2)) for c in spelled()]:
         path = os.path.join(work, "normal.json")
         tok.save(path)
         pieces.differ(s, "normal", name, path, wanted(tok, lines), lines)
@@ -105,8 +139,7 @@ def check_all(s, work, only):
 
 if __name__ == "__main__":
     made = []
-    for i, (name, tok) in enumerate(cases()):
-        lines = texts(12, i)
+    for name, tok, lines in [(*c, texts(12, i)) for i, c in enumerate(cases())] + [(*c, spellings(40, i)) for i, c in enumerate(spelled())]:
         made.append({"name": name, "tokenizer": json.loads(tok.to_str()), "texts": lines, "ids": wanted(tok, lines)})
     with open(sys.argv[1], "w") as f:
         f.write('{"source": "tokenizers 0.23.3, by lab/bench/interop/normal.py", "cases": [\n' + ",\n".join(json.dumps(m, ensure_ascii=True, separators=(",", ":")) for m in made) + "\n]}\n")
