@@ -15,7 +15,7 @@ import { data, describeData, offerData } from "./join/data.js";
 import { given, peersText } from "./join/given.js";
 import { closeMicrophone } from "./join/hearing.js";
 import { Pace } from "./join/pace.js";
-import { download, plain, type Tried } from "./join/plain.js";
+import { download, here as takes, plain, type Tried } from "./join/plain.js";
 import { alone, deviceIdentity, saved, type SavedJoin } from "./join/saved.js";
 import { keepModel, keptModels } from "./join/shelf.js";
 import { counted, teaches } from "./join/tasks.js";
@@ -62,8 +62,8 @@ async function stillCurrent(): Promise<boolean> {
 }
 
 /** Says what the job is; whether this page can take part in it. */
-async function describe(): Promise<boolean> {
-  about = await asked();
+async function describe(before: Promise<SavedJoin | undefined>): Promise<boolean> {
+  [about, kept] = await Promise.all([asked(), before]);
   title(listed([brief(about.job, 60), " · Starling"]));
   say("job", listed([brief(about.job, 120)]));
   say("summary", teaches(about));
@@ -74,7 +74,7 @@ async function describe(): Promise<boolean> {
   const g = given(about);
   byId("given").dataset.level = g.level;
   say("given-title", g.title);
-  paintPlain(about);
+  byId("plain").replaceChildren(...plain(about).map((l) => element("li", {}, l)));
   paintAsks(about, here());
   byId("given-lines").replaceChildren(...g.lines.map((l) => element("li", {}, l)));
   show("secret-missing", about.needs_secret && !token);
@@ -88,10 +88,8 @@ async function describe(): Promise<boolean> {
     t("elsewhere.operator", { here: here() })] : why ? [why] : [];
   byId("unable").replaceChildren(element("span", {}, ...cannot));
   show("unable", cannot.length > 0);
-  if (cannot.length) {
-    show("choosing", false);
-    show("bar", false);
-  }
+  show("choosing", !cannot.length && !part && !goesOn(about)); // whatever stands above it is painted
+  show("bar", !cannot.length && !part);
   ready();
   if (!unfit) await refresh();
   return !unfit && !cannot.length;
@@ -100,27 +98,26 @@ async function describe(): Promise<boolean> {
 let tried: Tried | undefined; // before joining
 let trying = false;
 
-function paintPlain(of: About): void {
-  byId("plain").replaceChildren(...plain(of, tried).map((l) => element("li", {}, l)));
-}
-
 /** Tries once, for a second, what a round takes here, as soon as there is data to join with. */
 async function tryRound(): Promise<void> {
   const examples = data.preview?.examples;
-  if (!about?.round || !examples || part) return;
+  if (!about?.round || !examples || part) return say("here", "");
   if (tried) {
     tried = { ...tried, examples };
-    return paintPlain(about);
+    return say("here", takes(about, tried));
   }
+  say("here", t("data.here.trying"));
   if (trying) return;
   trying = true;
   try {
     const quote = await (await loaded()).quote({ url: here(), token: token || undefined });
-    tried = { quote, examples: data.preview?.examples ?? examples };
-    paintPlain(about);
-  } catch { /* the line goes on without: joining says what is wrong */ } finally {
+    tried = { quote, examples };
+  } catch {
+    if (data.preview) say("here", t("data.here.untried")); // joining says what is wrong
+  } finally {
     trying = false;
   }
+  if (tried) void tryRound(); // with the data there are now
 }
 
 const pace = new Pace();
@@ -358,11 +355,15 @@ function again(): void {
 /** Whether what this browser kept is of the coordinator's job: another may have its name. */
 const sameJob = (kept: SavedJoin, of: About) => kept.id ? kept.id === of.id : kept.job === of.job;
 
-/** A join that ran when this page was closed or reloaded goes on. */
+let kept: SavedJoin | undefined; // of an earlier page
+
+/** Whether a join that ran when this page was closed or reloaded goes on. */
+const goesOn = (of: About) => kept !== undefined && sameJob(kept, of) && kept.token === token;
+
 async function restore(): Promise<void> {
-  const join = await saved.load();
+  const join = kept;
   if (!join) return;
-  if (!about || !sameJob(join, about) || join.token !== token) {
+  if (!about || !goesOn(about)) {
     await saved.forget(); // of another job
     return;
   }
@@ -394,9 +395,10 @@ void watchConditions((id, to) => show(`${id}-row`, to), checked, steer).then((c)
   steer();
 });
 async function begin(): Promise<void> {
+  const before = saved.load();
   for (;;) {
     try {
-      return (await describe()) ? await restore() : undefined;
+      return (await describe(before)) ? await restore() : undefined;
     } catch (error) {
       say("connection", error instanceof Answer ? t("silent.code", { code: String(error.status) }) : t("silent.job"));
       await new Promise((later) => setTimeout(later, 3000));

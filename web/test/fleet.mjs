@@ -127,6 +127,7 @@ export async function open(t, name, more) {
 export const textOf = (tab, selector) => tab.$eval(selector, (e) => e.textContent ?? "");
 
 export async function choose(tab, file) {
+  await until("the question for data", () => tab.$eval("#choosing", (e) => !e.hidden), () => textOf(tab, "body"));
   const input = await tab.$("#file");
   await input.uploadFile(file);
   await until("the file to be read", async () => !(await tab.$eval("#join", (b) => b.disabled)), () => textOf(tab, "#data-state"));

@@ -38,8 +38,8 @@ for (const name of names) {
     assert.match(await textOf(tab, "#plain"), /Loads [\d.]+ MB, then [\d.]+ [kM]B each round; training takes power and memory\./);
     assert.ok(await tab.$eval("#gave", (e) => e.hidden), "something was given before anything was");
     await choose(tab, job.own);
-    const cost = /each round takes [\d.]+ [kM]B, \d+ seconds?, [\d.]+ MB memory and battery\./;
-    await until("the trial", async () => cost.test(await textOf(tab, "#plain")), () => textOf(tab, "#plain"));
+    const cost = /^On this device each round takes \d+ seconds?, [\d.]+ MB of memory and battery\.$/;
+    await until("the trial", async () => cost.test(await textOf(tab, "#here")), () => textOf(tab, "#here"));
     assert.equal((await fetch(new URL("v1/status", job.page)).then((r) => r.json())).enrolled ?? 0, 0);
     await accessible(tab, "tried");
     await shot(tab, `${name}-join-tried`);

@@ -5,16 +5,42 @@ import { test } from "node:test";
 import { names } from "./browsers.mjs";
 import { fleet, open, openTab, shot, textOf, until } from "./fleet.mjs";
 
+/** What the keyboard comes to on the way to Join, and the button before it. */
+const stays = ["file-name", "sample", "template", "preview"];
+
+/** Notes where these are on the page, frame by frame, from its first one on. */
+const watch = (tab) => tab.evaluateOnNewDocument((ids) => {
+  globalThis.tops = {};
+  const look = () => {
+    for (const id of ids) {
+      const { top, width } = document.getElementById(id)?.getBoundingClientRect() ?? { width: 0 }, at = Math.round(top + scrollY);
+      if (width && !globalThis.tops[id]?.includes(at)) (globalThis.tops[id] ??= []).push(at);
+    }
+    requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+}, stays);
+
 /** What has the focus: its id, or its text; whether it is outlined and nothing covers it; where it is on the page. */
-const stop = (tab) => tab.evaluate(() => {
+const look = (tab) => tab.evaluate(() => {
   const at = document.activeElement, seen = at.matches(".picker") ? at.previousElementSibling : at;
   const { left, top, width, height } = seen.getBoundingClientRect(), style = getComputedStyle(seen);
   const first = seen.getClientRects()[0]; // of a link on two lines
   const on = document.elementFromPoint(first.left + first.width / 2, Math.min(first.top + first.height / 2, first.top + 20));
   return { name: at.id || at.getAttribute("aria-label") || at.querySelector("h2")?.id || at.textContent.trim().slice(0, 30), nowhere: at === document.body,
     outlined: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2, covered: on !== seen && !seen.contains(on) && !on?.contains(seen),
-    top: top + scrollY, left, width, height, fixed: at.closest(".bar") !== null };
+    top: top + scrollY, left, width, height, fixed: at.closest(".bar") !== null, where: `at ${Math.round(top)} of ${innerHeight}, below ${on?.id || on?.tagName}` };
 });
+
+/** What has the focus, once it is in sight: browsers scroll to it in their own time, and that has an end. */
+async function stop(tab) {
+  const end = Date.now() + 2000;
+  for (;;) {
+    const now = await look(tab);
+    if (now.nowhere || !now.covered || Date.now() > end) return now;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
 
 /** Presses Tab until something has the focus, or Shift and Tab where it lies before; yields the stops on the way. */
 async function to(tab, id, back = false) {
@@ -28,7 +54,7 @@ async function to(tab, id, back = false) {
     if (now.nowhere) continue; // the browser's own bar
     way.push(now.name);
     assert.ok(now.outlined, `the focus on ${now.name} is not to be seen`);
-    assert.ok(!now.covered, `${now.name} is covered by something`);
+    assert.ok(!now.covered, `${now.name} is covered by something: ${now.where}`);
     if (last && !back && !now.fixed) assert.ok(now.top + now.height > last.top, `${now.name} stands above ${last.name}, which comes before it`);
     last = now;
     if (now.name === id) return way;
@@ -42,12 +68,17 @@ for (const name of names) {
   test(`${name}: somebody joins, stops, joins again and tries the model by keyboard alone`, { timeout: 400_000 }, async (t) => {
     const job = await fleet(t, { rounds: 12, natives: 3, floor: 4 }); // none is made without the browser
     const browser = await open(t, name);
-    const { tab, faults } = await openTab(browser, job.page);
+    const { tab, faults } = await openTab(browser, "about:blank");
+    await watch(tab);
+    await tab.goto(job.page);
     await until("the promise", async () => /ε/.test(await textOf(tab, "#given")), () => job.story(tab, "body"));
     assert.deepEqual(await to(tab, "sample"), ["language", "What that means, and whom you t", "file", "sample"].map((n) => n.slice(0, 30)));
     await tab.keyboard.press("Enter");
     await until("the sample", async () => !(await tab.$eval("#join", (b) => b.disabled)), () => textOf(tab, "#data-state"));
     assert.equal((await to(tab, "join")).at(-1), "join");
+    await until("what a round takes here", async () => /each round takes/.test(await textOf(tab, "#here")), () => textOf(tab, "#here"));
+    const tops = await tab.evaluate(() => globalThis.tops);
+    assert.deepEqual(stays.filter((id) => tops[id]?.length !== 1), [], `the page moves while it is painted: ${JSON.stringify(tops)}`);
     job.joinNatives();
     await tab.keyboard.press("Enter");
     assert.equal(await focused(tab), "joining");

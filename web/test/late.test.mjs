@@ -223,7 +223,7 @@ test("a sample that comes after a file was chosen is not taken", { timeout: 120_
       }
     };
   });
-  await tab.$eval("#sample", (b) => b.click());
+  await tab.click("#sample");
   await until("the question for it", () => sample.asked === 1);
   const file = join(dir, "own.csv");
   writeFileSync(file, "label,text\na,one\nb,two\na,three\n");

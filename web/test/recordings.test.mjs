@@ -134,7 +134,7 @@ test("a folder's recordings have the names of its folders, and generated words a
   });
   await tab.reload();
   await until("the sample", () => tab.$eval("#sample", (b) => !b.hidden));
-  await tab.$eval("#sample", (b) => b.click()); // what is painted above it may still move it
+  await tab.click("#sample");
   await until("the words", async () => /^40 recordings in sample-\d+: /.test(await state(tab)), () => state(tab));
   assert.ok(!(await tab.$eval("#join", (b) => b.disabled)));
   assert.equal((await tab.$$("#rows svg.wave")).length, 5);

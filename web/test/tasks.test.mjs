@@ -136,7 +136,7 @@ test("a folder's pictures have the names of its folders, and digits a sample", {
   });
   await tab.reload();
   await until("the sample", () => tab.$eval("#sample", (b) => !b.hidden));
-  await tab.$eval("#sample", (b) => b.click()); // what is painted above it may still move it
+  await tab.click("#sample");
   await until("the digits", async () => /^96 pictures in sample-\d+\.csv: /.test(await textOf(tab, "#data-state")), () => textOf(tab, "#data-state"));
   assert.ok((await previewed(tab)).every(([label, pixels]) => /^\d$/.test(label) && pixels.length === 4 * side * side));
   assert.ok(!(await tab.$eval("#join", (b) => b.disabled)));

@@ -13,20 +13,22 @@ const programBytes = 1.2e6, fullBytes = 1.72e6;
 export const download = (a: About): Told => bytes(a.base_bytes + (a.full ? fullBytes : programBytes));
 
 /** Three lines of at most sixty words together; the test counts them and how hard they read. */
-export function plain(a: About, tried?: Tried): [leaves: Told, costs: Told, stop: Told] {
-  return [a.private ? t("plain.leaves", { n: a.shard_floor, noise: noise(a) }) : t("plain.open"), costs(a, tried), t("plain.stop")];
+export function plain(a: About): [leaves: Told, costs: Told, stop: Told] {
+  return [a.private ? t("plain.leaves", { n: a.shard_floor, noise: noise(a) }) : t("plain.open"), costs(a), t("plain.stop")];
 }
 
 /** What a round took in this page, on made-up examples, and how many examples there are. */
 export interface Tried { quote: Quote; examples: number }
 
-function costs(a: About, tried?: Tried): Told {
-  const { round } = a;
-  if (!round) return t("plain.costs", { download: t("about", { amount: download(a) }) });
-  const moved = bytes(round.up + round.down);
-  if (!tried) return t("plain.costs.untried", { download: download(a), moved });
-  const own = round.epochs ? Math.min(round.steps, round.epochs * Math.ceil(tried.examples / round.batch)) : round.steps;
-  return t("plain.costs.tried", { download: download(a), moved, time: duration(Math.max(1, own * tried.quote.step_seconds)), memory: bytes(tried.quote.memory_bytes) });
+function costs(a: About): Told {
+  if (!a.round) return t("plain.costs", { download: t("about", { amount: download(a) }) });
+  return t("plain.costs.untried", { download: download(a), moved: bytes(a.round.up + a.round.down) });
+}
+
+/** What a round takes here: said below the data, so that nothing moves which somebody reads or aims at by then. */
+export function here({ round }: About, { quote, examples }: Tried): Told {
+  const own = round.epochs ? Math.min(round.steps, round.epochs * Math.ceil(examples / round.batch)) : round.steps;
+  return t("data.here", { time: duration(Math.max(1, own * quote.step_seconds)), memory: bytes(quote.memory_bytes) });
 }
 
 /** What the noise is worth, as odds: the promise that holds against most, where it is worth being called one. */
