@@ -77,7 +77,7 @@ internal/leaf/cputime:
 internal/app/checkup: data/dataset edge internal/app/accounts internal/leaf/disk internal/leaf/terminal internal/protocol/wire wasm
 internal/app/command: internal/app/checkup internal/leaf/named data/dataset edge internal/leaf/nearest internal/leaf/terminal internal/leaf/strict job model model/known internal/app/usage
 internal/app/command/device: internal/app/accounts internal/app/checkup internal/leaf/named data/dataset edge internal/app/command internal/app/engine internal/app/generation internal/app/predict edge/leak
-    model internal/app/bench internal/app/participation internal/app/bases internal/app/usage internal/app/inspection
+    model internal/app/bench internal/app/participation internal/app/bases internal/app/usage internal/app/inspection internal/app/idle internal/app/unattended
 internal/app/command/operator: job/statement internal/leaf/named dp/audit dp/audit/membership coordinator/natsaccess coordinator/relay coordinator/server coordinator/store data/dataset
     dp dp/accounting model/hub internal/leaf/strict internal/app/command internal/app/dossier internal/leaf/durable internal/app/engine internal/app/engine/plugins
     internal/app/rehearsal internal/app/evaluation internal/app/exposure internal/app/fleetdata internal/app/inspection internal/app/spent internal/leaf/terminal internal/protocol/wire job model model/known
@@ -125,7 +125,9 @@ internal/app/service: coordinator coordinator/bucket coordinator/jobs coordinato
 internal/app/spent: coordinator/store dp dp/accounting internal/app/usage internal/leaf/named
 internal/leaf/named:
 internal/leaf/nearest:
-internal/app/participation: job/statement job/statement/wellknown internal/protocol/wire data/dataset edge internal/app/accounts internal/app/bench internal/leaf/terminal edge/leak model model/known model/hub internal/app/bases internal/leaf/named
+internal/app/idle:
+internal/app/unattended: internal/app/usage internal/leaf/durable
+internal/app/participation: internal/app/idle job/statement job/statement/wellknown internal/protocol/wire data/dataset edge internal/app/accounts internal/app/bench internal/leaf/terminal edge/leak model model/known model/hub internal/app/bases internal/leaf/named
     internal/leaf/strict internal/app/usage internal/protocol/wire wasm/program data/task
 internal/leaf/strict: internal/leaf/nearest
 internal/testkit/postgrestest:

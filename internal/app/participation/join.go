@@ -13,6 +13,7 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/app/accounts"
 	"github.com/starling-fl/starling/internal/app/bases"
+	"github.com/starling-fl/starling/internal/app/idle"
 	"github.com/starling-fl/starling/internal/app/usage"
 	"github.com/starling-fl/starling/internal/leaf/terminal"
 	"github.com/starling-fl/starling/model"
@@ -39,6 +40,8 @@ type Config struct {
 	Tasks []string
 	Pool  string
 	Look  time.Duration
+
+	When idle.Rule // when the device takes part
 }
 
 // Check checks the fields against each other, for so many tokens.
@@ -93,9 +96,27 @@ func (c *Config) parts(tokens []string) ([]*Part, error) {
 	return out, nil
 }
 
+// Try checks all that can be checked without a coordinator: flags, tokens, policy and data.
+func (c *Config) Try(tokens []string) error {
+	if err := c.Check(len(tokens)); err != nil {
+		return err
+	}
+	if _, err := c.When.Rests(time.Now()); err != nil {
+		return err
+	}
+	if _, err := c.parts(tokens); err != nil {
+		return err
+	}
+	_, err := c.Columns.Load(c.Data)
+	return err
+}
+
 // Run takes part in the jobs of tokens until they end, and reports what was given to each.
 func (c *Config) Run(ctx context.Context, tokens []string) (err error) {
 	if err := c.Check(len(tokens)); err != nil {
+		return err
+	}
+	if _, err := c.When.Rests(time.Now()); err != nil {
 		return err
 	}
 	parts, err := c.parts(tokens)
@@ -160,15 +181,16 @@ func (c *Config) Run(ctx context.Context, tokens []string) (err error) {
 		fmt.Fprintf(told, "left out of %s, being no examples: %s\n", c.Data, m.Set.Left)
 	}
 	var errs []error
+	join := ruled(c.When, told, m.Join)
 	if c.Fleet {
 		found := &edge.Discovery{Tasks: c.Tasks} // what jobs may learn of the file
 		if len(found.Tasks) == 0 {
 			found.Tasks = []string{task.For(m.Set.Form()).String()}
 		}
-		fleet := &Follower{Fleet: parts[0], Found: found, Pool: c.Pool, Look: c.Look, Plain: c.Plain, Stderr: told, Join: m.Join}
+		fleet := &Follower{Fleet: parts[0], Found: found, Pool: c.Pool, Look: c.Look, Plain: c.Plain, Stderr: told, Join: join}
 		parts, errs = fleet.Follow(ctx)
 	} else {
-		errs = JoinAll(ctx, parts, m.Join)
+		errs = JoinAll(ctx, parts, join)
 	}
 	spent, err := m.Account.Spent()
 	if err != nil {

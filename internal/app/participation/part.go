@@ -29,6 +29,8 @@ type Report struct {
 
 	zeros uint64 // the last round of RoundsZeros
 	why   string // the last that training came to
+
+	sent, received int64 // before the device rested last
 }
 
 // MostJoined bounds the jobs that one command takes part in: each holds its base.
@@ -42,6 +44,9 @@ type Part struct {
 	Prefix string          // of its lines, where there are several
 	Found  *edge.Discovery // nil: the owner named the job, and may be asked
 	Report Report
+
+	seen func(edge.Event) // nil, or follows the device's events
+	back bool             // the device rested: its owner has read what the job asks for
 }
 
 // JoinAll takes part in all of the jobs until the last has ended.
@@ -57,7 +62,7 @@ func JoinAll(ctx context.Context, parts []*Part, join func(context.Context, *Par
 
 // count follows a device's events in one job.
 func (r *Report) count(e edge.Event) {
-	r.Sent, r.Received = e.Up, e.Down
+	r.Sent, r.Received = r.sent+e.Up, r.received+e.Down
 	if e.Zeros && e.Round != r.zeros { // each provider of a round says so
 		r.zeros, r.why = e.Round, e.Text
 		r.RoundsZeros++

@@ -52,15 +52,15 @@ type Participant struct {
 func (m *Participant) Join(ctx context.Context, p *Part) error {
 	p.Report.Examples = len(m.Set.Examples)
 	stderr := terminal.Prefixed(m.Streams.Stderr, p.Prefix)
-	if p.Note != "" {
+	if p.Note != "" && !p.back {
 		fmt.Fprintln(stderr, "note: "+p.Note)
 	}
-	if m.AskAgain {
+	if m.AskAgain && !p.back {
 		if err := m.Account.Withdraw(p.Token); err != nil {
 			return err
 		}
 	}
-	if p.Found == nil {
+	if p.Found == nil && !p.back {
 		printConsents(stderr, m.Account.Consents(p.Token))
 	}
 	var events *json.Encoder
@@ -72,8 +72,12 @@ func (m *Participant) Join(ctx context.Context, p *Part) error {
 	if !m.TrustLocal || m.TryLeak {
 		leaks = leaker(shown, m.Cores)
 	}
-	printAsks(ctx, stderr, edge.Config{Token: p.Token, AllowPlain: m.Plain}, http.DefaultClient)
-	if !m.TrustLocal {
+	if p.back {
+		fmt.Fprintln(stderr, "taking part again")
+	} else {
+		printAsks(ctx, stderr, edge.Config{Token: p.Token, AllowPlain: m.Plain}, http.DefaultClient)
+	}
+	if !p.back && !m.TrustLocal {
 		printQuote(ctx, stderr, edge.Config{Token: p.Token, Policy: p.Policy, AllowPlain: m.Plain}, m.Cores, len(m.Set.Examples))
 	}
 	run := edge.Run
@@ -92,6 +96,9 @@ func (m *Participant) Join(ctx context.Context, p *Part) error {
 		Progress: func(e edge.Event) {
 			p.Report.count(e)
 			shown.Show(e)
+			if p.seen != nil {
+				p.seen(e)
+			}
 		},
 	})
 	shown.Clear()

@@ -8,18 +8,18 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/idle"
 	"github.com/starling-fl/starling/internal/app/participation"
 	"github.com/starling-fl/starling/internal/app/usage"
 	"github.com/starling-fl/starling/internal/leaf/named"
 )
 
 func newJoinCmd(a *command.App) *cobra.Command {
-	f := participation.Config{Streams: &a.Streams}
-	var policy policyFlags
-	var bases command.KnownFlags
+	j := joining{config: participation.Config{Streams: &a.Streams}}
 	cmd := &cobra.Command{
 		Use:   "join TOKEN|URL|@FILE|-... --data FILE",
 		Short: "Take part in a job, or in several, as an edge; your data stays on this machine",
@@ -50,54 +50,121 @@ An address of this machine says nothing of who runs the coordinator: the port ma
 If you run it yourself, for a try with a handful of devices, --trust-local says so: then the
 limits are those of your own machine, and nothing is tried before.`,
 		Example: "  starling join starling2_... --data my.tsv\n  starling join http://127.0.0.1:8080 --trust-local --data my.jsonl.gz --identity phone.pem",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 || len(args) > participation.MostJoined {
-				return usage.Errorf("join takes a join token or URL, or up to %d of them, got %d", participation.MostJoined, len(args))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			given := cmd.Flags().Changed
-			if !f.Fleet && (given("tasks") || given("pool") || given("look")) {
-				return usage.Errorf("--tasks, --pool and --look are for --fleet")
-			}
-			if err := f.Check(len(args)); err != nil {
-				return err // before standard input is read
-			}
-			tokens := slices.Clone(args)
-			for i := range tokens {
-				if tokens[i], err = readToken(a.Stdin, tokens[i]); err != nil {
-					return err
-				}
-			}
-			if f.Known, err = bases.List(); err != nil {
+		Args:    tokenArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			tokens, err := j.settle(a.Stdin, args)
+			if err != nil {
 				return err
 			}
-			f.Version, f.TryLeak, f.Policy = a.Version, given("leak"), policy.policy()
-			return f.Run(cmd.Context(), tokens)
+			j.config.Version = a.Version
+			return j.config.Run(cmd.Context(), tokens)
 		},
 	}
-	cmd.Flags().StringVar(&f.Data, "data", "", "labelled file to train on: "+dataset.Formats)
-	command.ColumnFlags(cmd.Flags(), &f.Columns)
-	cmd.Flags().StringVar(&f.Identity, "identity", "", "identity file (default: one for each data file, in the user's configuration folder)")
-	cmd.Flags().StringVar(&f.Accounts, "accounts", "", "folder of what each data set has given (default starling/accounts in the user's configuration folder)")
-	cmd.Flags().StringVar(&f.Cache, "cache", "", "folder for the base and programs (default starling in the user's cache folder)")
-	cmd.Flags().IntVar(&f.Cores, "cores", 0, "most cores to train on; 0: half of this machine's")
-	cmd.Flags().BoolVar(&f.NotPrivate, "accept-not-private", false, "join a job that is not private: reproducible, with all secrets known to the coordinator, or without noise")
-	cmd.Flags().BoolVar(&f.Plain, "allow-plain-http", false, "join a coordinator on another machine over http, which nobody encrypts")
-	cmd.Flags().BoolVar(&f.TrustPrograms, "trust-programs", false, "run the coordinator's programs without making them again here")
-	cmd.Flags().BoolVar(&f.AskAgain, "ask-again", false, "forget what was accepted of this coordinator earlier, and ask")
-	cmd.Flags().StringVar(&f.Base, "base", "", "take the base from this folder, or of this name from the local Hugging Face cache, instead of from the coordinator (see 'starling base fetch')")
-	cmd.Flags().StringVar(&f.BaseFrom, "base-from", participation.FromCoordinator, "who sends the base: coordinator, hub (Hugging Face's, or HF_ENDPOINT) or a mirror's address; its hash is the job's in any case")
-	bases.Add(cmd.Flags())
-	cmd.Flags().BoolVar(&f.Fleet, "fleet", false, "take part in the jobs of a coordinator of several, those submitted later too, where they are within your policy; until it is interrupted")
-	cmd.Flags().StringSliceVar(&f.Tasks, "tasks", nil, "with --fleet: what may be learnt of the data (default: what a file of its kind is for)")
-	cmd.Flags().StringVar(&f.Pool, "pool", "fleet", "with --fleet: the pool whose jobs are taken")
-	cmd.Flags().DurationVar(&f.Look, "look", 5*time.Minute, "with --fleet: how often new jobs are looked for")
-	policy.add(cmd.Flags())
+	j.add(cmd.Flags())
 	command.Settings(cmd)
 	return cmd
 }
+
+// tokenArgs wants the tokens of jobs.
+func tokenArgs(_ *cobra.Command, args []string) error {
+	if len(args) == 0 || len(args) > participation.MostJoined {
+		return usage.Errorf("join takes a join token or URL, or up to %d of them, got %d", participation.MostJoined, len(args))
+	}
+	return nil
+}
+
+// joining is how an owner takes part, as given on the command line.
+type joining struct {
+	config participation.Config
+	policy policyFlags
+	bases  command.KnownFlags
+	flags  *pflag.FlagSet
+}
+
+func (j *joining) add(flags *pflag.FlagSet) {
+	f := &j.config
+	j.flags = flags
+	flags.StringVar(&f.Data, "data", "", "labelled file to train on: "+dataset.Formats)
+	command.ColumnFlags(flags, &f.Columns)
+	flags.StringVar(&f.Identity, "identity", "", "identity file (default: one for each data file, in the user's configuration folder)")
+	flags.StringVar(&f.Accounts, "accounts", "", "folder of what each data set has given (default starling/accounts in the user's configuration folder)")
+	flags.StringVar(&f.Cache, "cache", "", "folder for the base and programs (default starling in the user's cache folder)")
+	flags.IntVar(&f.Cores, "cores", 0, "most cores to train on; 0: half of this machine's")
+	flags.BoolVar(&f.NotPrivate, "accept-not-private", false, "join a job that is not private: reproducible, with all secrets known to the coordinator, or without noise")
+	flags.BoolVar(&f.Plain, "allow-plain-http", false, "join a coordinator on another machine over http, which nobody encrypts")
+	flags.BoolVar(&f.TrustPrograms, "trust-programs", false, "run the coordinator's programs without making them again here")
+	flags.BoolVar(&f.AskAgain, "ask-again", false, "forget what was accepted of this coordinator earlier, and ask")
+	flags.StringVar(&f.Base, "base", "", "take the base from this folder, or of this name from the local Hugging Face cache, instead of from the coordinator (see 'starling base fetch')")
+	flags.StringVar(&f.BaseFrom, "base-from", participation.FromCoordinator, "who sends the base: coordinator, hub (Hugging Face's, or HF_ENDPOINT) or a mirror's address; its hash is the job's in any case")
+	j.bases.Add(flags)
+	flags.BoolVar(&f.Fleet, "fleet", false, "take part in the jobs of a coordinator of several, those submitted later too, where they are within your policy; until it is interrupted")
+	flags.StringSliceVar(&f.Tasks, "tasks", nil, "with --fleet: what may be learnt of the data (default: what a file of its kind is for)")
+	flags.StringVar(&f.Pool, "pool", "fleet", "with --fleet: the pool whose jobs are taken")
+	flags.DurationVar(&f.Look, "look", 5*time.Minute, "with --fleet: how often new jobs are looked for")
+	j.policy.add(flags)
+	flags.BoolVar(&f.When.Mains, "on-mains", false, "take part on mains power only: on battery this device finishes its round and rests")
+	flags.BoolVar(&f.When.Unmetered, "unmetered", false, "take part only on networks that are not metered (asks NetworkManager; Linux)")
+	flags.Var((*spans)(&f.When.Quiet), "quiet", "hours in which this device rests, local time, such as 09:00-17:30; may be repeated")
+}
+
+// settle checks the flags and reads the tokens; standard input is read last.
+func (j *joining) settle(stdin io.Reader, args []string) (tokens []string, err error) {
+	f, given := &j.config, j.flags.Changed
+	if !f.Fleet && (given("tasks") || given("pool") || given("look")) {
+		return nil, usage.Errorf("--tasks, --pool and --look are for --fleet")
+	}
+	if err := f.Check(len(args)); err != nil {
+		return nil, err
+	}
+	tokens = slices.Clone(args)
+	for i := range tokens {
+		if tokens[i], err = readToken(stdin, tokens[i]); err != nil {
+			return nil, err
+		}
+	}
+	if f.Known, err = j.bases.List(); err != nil {
+		return nil, err
+	}
+	f.TryLeak, f.Policy = given("leak"), j.policy.policy()
+	return tokens, nil
+}
+
+// spans is a flag of times of day.
+type spans []idle.Span
+
+// Set adds one or more.
+func (s *spans) Set(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		span, err := idle.ParseSpan(part)
+		if err != nil {
+			return err //nolint:wrapcheck // pflag names the flag
+		}
+		*s = append(*s, span)
+	}
+	return nil
+}
+
+// Append, Replace and GetSlice make it a list, whose values can be kept in a file.
+func (s *spans) Append(text string) error { return s.Set(text) }
+
+// Replace sets all of them.
+func (s *spans) Replace(texts []string) error {
+	*s = nil
+	return s.Set(strings.Join(texts, ","))
+}
+
+// GetSlice returns each as it is written.
+func (s *spans) GetSlice() []string {
+	var texts []string
+	for _, span := range *s {
+		texts = append(texts, span.String())
+	}
+	return texts
+}
+
+func (s *spans) Type() string { return "times" }
+
+func (s *spans) String() string { return strings.Join(s.GetSlice(), ",") }
 
 // mostToken bounds a file with a token, in bytes.
 const mostToken = 4096
