@@ -45,7 +45,7 @@ coordinator/internal/fleet: coordinator/internal/link coordinator/round dp
 coordinator/internal/link: coordinator/internal/origin coordinator/monitor internal/protocol/wire
 coordinator/internal/origin:
 coordinator/internal/socket: internal/protocol/wire
-coordinator/internal/timing: coordinator/round
+coordinator/internal/timing: coordinator/round job
 coordinator/jobs: coordinator coordinator/monitor coordinator/store dp dp/accounting job
 coordinator/monitor: coordinator/round coordinator/store dp dp/accounting model/evaluate/metric model
 coordinator/optimizer: job

@@ -173,7 +173,7 @@ func New(cfg Config) (*Coordinator, error) {
 		sessions:   sessions{events: make(chan event, 16), done: make(chan struct{}), woken: make(chan struct{}, 1)},
 		background: background{workers: newWorkers(), maxPending: maxPending, settleFrom: settleFrom},
 		shown:      shown{health: health{began: time.Now()}},
-		engine:     engine{fleet: fleet.New()},
+		engine:     engine{fleet: fleet.New(), paces: timing.Pace{Unawaited: t.Job.Deadlines.Unawaited}},
 	}
 	var to slog.Handler
 	if cfg.Log != nil {

@@ -29,8 +29,24 @@ func (c *Coordinator) limits(size int) (limits [round.Unmasking + 1]time.Duratio
 }
 
 // learnPace learns from a round that is over.
+//
+// A declared share of slow devices is one of all that are there: those that rest because they were
+// slow belong to it, and so do those that an earlier state of the round was closed without. Else each
+// state, and each round, would leave the same share of the others behind.
 func (c *Coordinator) learnPace(r *running) {
+	behind := 0
+	if there := c.fleet.Available(r.began); c.declaresSlow() && !c.t.Job.Sampled() {
+		behind = c.fleet.Resting() * len(r.parts) / max(len(r.parts), there)
+	}
 	for s := round.Keying; s <= round.Unmasking; s++ {
-		c.paces.Note(s, &r.answers[s], ownLimit(c.t, s), r.Size())
+		answers := r.answers[s]
+		if c.declaresSlow() {
+			answers.Silent += behind
+			behind += r.answers[s].Silent
+		}
+		c.paces.Note(s, &answers, ownLimit(c.t, s), r.Size())
 	}
 }
+
+// declaresSlow reports whether the job says what share of its devices is slow.
+func (c *Coordinator) declaresSlow() bool { return c.t.Job.Deadlines.Slow > 0 }

@@ -192,6 +192,34 @@ func TestSilenceHangsOnNobodyElse(t *testing.T) {
 	}
 }
 
+// Who is slower than the others, but not than the job, is excluded after six rounds; not where the job
+// says that some devices are slow.
+func TestDeclaredSlowAreNotExcluded(t *testing.T) {
+	for _, slow := range []float64{0, 0.3} {
+		j := tinyJob(40)
+		j.Deadlines.Slow = slow
+		tb := setTable(t, Config{Job: j}, 1, nil)
+		c := tb.c
+		r := &running{Draw: &core.Draw{}}
+		for i, overdue := range []int{0, maxStrikes} {
+			d := c.addDevice([32]byte{1, byte(i)})
+			if _, err := c.store.Enrol(d.ID, 0); err != nil {
+				t.Fatal(err)
+			}
+			d.Missed, d.Overdue = 2*maxStrikes, overdue
+			r.silent = append(r.silent, d)
+		}
+		c.silence(r, true)
+		if late, hung := r.silent[0], r.silent[1]; late.Excluded != (slow == 0) || !hung.Excluded {
+			t.Errorf("slow %v: the late one is excluded: %v, the hung one: %v", slow, late.Excluded, hung.Excluded)
+		}
+		tb.server.Close()
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // What everybody may see of a round under way is that there is one.
 func TestPublicStatusIsOfWhatIsOver(t *testing.T) {
 	tb := setTable(t, Config{Job: loud(4, 2)}, 4, nil)

@@ -183,14 +183,14 @@ func (c *Coordinator) blamed(r *running, faults []secagg.Fault) {
 // a deadline that most miss is the deadline's fault, or ours, and then nothing is
 // released. That is public; how many others were silent is not, and one device's coin
 // could tip it. Who is slower than the others, but not than the job, has twice as many
-// rounds to answer in.
+// rounds to answer in, and as many as it likes where the job says that some devices are slow.
 func (c *Coordinator) silence(r *running, released bool) {
 	if !released {
 		return
 	}
 	slices.SortFunc(r.silent, func(a, b *fleet.Device) int { return int(a.N - b.N) })
 	for _, d := range r.silent {
-		if d.Overdue >= maxStrikes || d.Missed >= 2*maxStrikes {
+		if d.Overdue >= maxStrikes || d.Missed >= 2*maxStrikes && !c.declaresSlow() {
 			c.strike(d, r.ID(), fmt.Sprintf("silent in %d rounds in a row", d.Missed), true)
 		}
 	}

@@ -360,8 +360,8 @@ type Deadlines struct {
 	Confirm time.Duration `yaml:"confirm"` // default 30s
 	Unmask  time.Duration `yaml:"unmask"`  // default 30s
 	// Min is the least to which a state's deadline shrinks where the fleet answers
-	// sooner: a state may last three times what all but the slowest tenth needed in the
-	// last rounds. From the largest of the deadlines on they all stay. Default 10s.
+	// sooner: a state may last three times what all but the slowest tenth, or the share Slow,
+	// needed in the last rounds. From the largest of the deadlines on they all stay. Default 10s.
 	Min time.Duration `yaml:"min"`
 	// Reconnect is how long a device whose connection broke is waited for
 	// before the round goes on without it, as long as others still work or the
@@ -372,6 +372,10 @@ type Deadlines struct {
 	// left, and who is slower drops out. 0 is 0.9 and 5s.
 	Enough float64       `yaml:"enough" json:",omitempty"`
 	Grace  time.Duration `yaml:"grace" json:",omitempty"`
+	// Slow is the share of devices, in (0, 0.5), that no turn awaits: deadlines follow the
+	// others, and devices are not excluded for being slower. What the slow ones hold then counts
+	// in no round. At most 0.1 where coins choose the cohort. 0 is 0.1, with the slow excluded.
+	Slow float64 `yaml:"slow" json:",omitempty"`
 }
 
 // Enrolment says who may enrol.

@@ -81,7 +81,7 @@ func (j Job) check() error {
 	if _, err := j.Quorum(); err != nil {
 		return err
 	}
-	return j.validateStart()
+	return errors.Join(j.validateStart(), j.CheckSlow())
 }
 
 // edit changes the keys of a job that say who takes part.
@@ -111,7 +111,7 @@ func (j Job) edits() []edit {
 	}
 	follows := func(k *Job) { k.Shard.SemiHonest = true }
 	trusted := func(k *Job) { k.Shard.Corrupt, k.Shard.BreachBits = 0, 0 }
-	plain := []edit{begin, cohortFloor, shards, cut, both(cohortFloor, shards), both(cohortFloor, shards, cut),
+	plain := []edit{begin, lessSlow, cohortFloor, shards, cut, both(cohortFloor, shards), both(cohortFloor, shards, cut),
 		raised, both(shards, raised), both(shards, cut, raised)}
 	if !j.Sampled() { // where no coin is flipped these say nothing of the fleet
 		plain = slices.Insert(plain, 0, coins)
@@ -126,7 +126,7 @@ func (j Job) edits() []edit {
 	for _, e := range slices.Concat([]edit{func(*Job) {}}, plain, some) {
 		trust = append(trust, both(trusted, e))
 	}
-	last := []edit{both(trusted, fixed, cohortFloor, shards, cut), both(trusted, everybody, cohortFloor, shards, cut)}
+	last := []edit{both(trusted, fixed, cohortFloor, shards, cut, lessSlow), both(trusted, everybody, cohortFloor, shards, cut, lessSlow)}
 	switch {
 	case j.Cohort.Size > 0: // a size that somebody chose
 		return slices.Concat(plain, some, trust, all, most, last)
@@ -141,6 +141,27 @@ func begin(k *Job) {
 	if n, err := k.Derived().LeastStart(); err == nil && k.StartsWith() < n {
 		k.Cohort.Start = float64(min(n, k.Cohort.Population))
 	}
+}
+
+// lessSlow lowers deadlines.slow to the largest share, in hundredths, that the job's rounds can lack.
+func lessSlow(k *Job) {
+	if k.Deadlines.Slow == 0 {
+		return
+	}
+	d := k.Derived()
+	if d.CheckSlow() == nil {
+		return
+	}
+	most := 49
+	if slow := k.Deadlines.Slow; slow > 0 && slow < 0.5 {
+		most = int(100*slow + 1e-9)
+	}
+	for ; most > 0; most-- {
+		if d.Deadlines.Slow = float64(most) / 100; d.CheckSlow() == nil {
+			break
+		}
+	}
+	k.Deadlines.Slow = float64(most) / 100
 }
 
 // largeFleet is how many devices are too many to ask all of them in every round.
@@ -203,6 +224,7 @@ func changes(from, to Job) Remedy {
 		{"shard.corrupt", func(j Job) any { return j.Shard.Corrupt }},
 		{"shard.breach_bits", func(j Job) any { return j.Shard.BreachBits }},
 		{"shard.semi_honest", func(j Job) any { return j.Shard.SemiHonest }},
+		{"deadlines.slow", func(j Job) any { return j.Deadlines.Slow }},
 	} {
 		switch was, is := key.of(from), key.of(to); {
 		case was == is:

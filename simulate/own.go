@@ -27,15 +27,15 @@ func (r *Run) draw() (*core.Draw, error) {
 		event.Kind = dp.KindCharged
 		r.events = append(r.events, event)
 	}
-	return nil, fmt.Errorf("%w: dropout %v leaves fewer than %d devices in %d rounds in a row, whose own noise is counted on: lower it, or cohort.floor",
-		ErrConfig, r.cfg.Dropout, r.core.Own().Min, r.job.Cohort.MaxAbandoned)
+	return nil, fmt.Errorf("%w: dropout %v and slow %v leave fewer than %d devices in %d rounds in a row, whose own noise is counted on: lower them, or cohort.floor",
+		ErrConfig, r.cfg.Dropout, r.cfg.Slow, r.core.Own().Min, r.job.Cohort.MaxAbandoned)
 }
 
 // devices is how many of the drawn clients' updates arrive. One without an example sends
 // zeros, and its noise.
 func (r *Run) devices(d *core.Draw) int {
 	n := len(d.Cohort())
-	if r.cfg.Dropout > 0 {
+	if r.cfg.Dropout > 0 || r.slow != nil {
 		for _, member := range d.Cohort() {
 			if r.drops(d.ID(), r.order(member)) {
 				n--

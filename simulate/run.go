@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -34,6 +35,9 @@ type Config struct {
 	// Dropout is the probability, in [0, 1), with which a drawn client's update never
 	// arrives: its coin follows from the seed, the round and the client.
 	Dropout float64
+	// Slow is the share of clients, in [0, 0.5), that are too slow for every round: their updates never
+	// arrive either. The seed says which.
+	Slow float64
 	// Data names what the population holds and how it was divided, exactly enough
 	// that two names differ where the examples do; a state is continued under the
 	// same name only.
@@ -105,9 +109,10 @@ type Run struct {
 	coins    dp.Draw
 	events   []dp.Event
 	rounds   []Round
-	duals    *duals   // of clients, where the job has some; else nil
-	settings [32]byte // what its state may be continued under, where it has one
-	own      bool     // the trainer is ours to close
+	slow     map[int]bool // clients that are too slow for every round
+	duals    *duals       // of clients, where the job has some; else nil
+	settings [32]byte     // what its state may be continued under, where it has one
+	own      bool         // the trainer is ours to close
 	nothing  nothing
 }
 
@@ -133,6 +138,8 @@ func New(cfg Config) (_ *Run, err error) {
 		return nil, fmt.Errorf("%w: seed has %d bytes, must have at least 16", ErrConfig, len(cfg.Seed))
 	case !(cfg.Dropout >= 0 && cfg.Dropout < 1):
 		return nil, fmt.Errorf("%w: dropout is %v, must be in [0, 1)", ErrConfig, cfg.Dropout)
+	case !(cfg.Slow >= 0 && cfg.Slow < 0.5):
+		return nil, fmt.Errorf("%w: slow is %v, must be in [0, 0.5)", ErrConfig, cfg.Slow)
 	case cfg.Every < 0:
 		return nil, fmt.Errorf("%w: every is %d, must not be negative", ErrConfig, cfg.Every)
 	}
@@ -174,6 +181,7 @@ func New(cfg Config) (_ *Run, err error) {
 	if cfg.Population.Len() <= largestRoll {
 		r.roll = roll(cfg.Seed, cfg.Population.Len())
 	}
+	r.slow = slowClients(cfg)
 	if cfg.Compile == nil {
 		r.cfg.Compile = program.Step
 	}
@@ -219,9 +227,26 @@ func roll(seed []byte, n int) []int {
 	return order
 }
 
-// drops flips a drawn client's coin for Dropout: 64 bits of a hash against the rate. It
+// slowClients draws who is too slow. It decides what is simulated and protects nobody.
+func slowClients(cfg Config) map[int]bool {
+	if cfg.Slow == 0 {
+		return nil
+	}
+	n := cfg.Population.Len()
+	key := sha256.Sum256(fmt.Appendf(nil, "starling simulate slow\x00%x", cfg.Seed))
+	out := map[int]bool{}
+	for _, i := range rand.New(rand.NewChaCha8(key)).Perm(n)[:int(cfg.Slow*float64(n)+1e-9)] {
+		out[i] = true
+	}
+	return out
+}
+
+// drops reports whether a drawn client's update never arrives: it is slow, or its coin for Dropout says so, 64 bits of a hash against the rate. It
 // decides what is simulated and protects nobody.
 func (r *Run) drops(round uint64, client int) bool {
+	if r.slow[client] {
+		return true
+	}
 	if r.cfg.Dropout == 0 {
 		return false
 	}

@@ -62,6 +62,9 @@ func (r *Run) identify() ([32]byte, error) {
 	if r.cfg.Dropout > 0 { // nothing if there is none: states of before stay
 		fmt.Fprintf(h, "\x00dropout %v\x00", r.cfg.Dropout)
 	}
+	if r.cfg.Slow > 0 {
+		fmt.Fprintf(h, "\x00slow %v\x00", r.cfg.Slow)
+	}
 	h.Write(b)
 	return [32]byte(h.Sum(nil)), nil
 }

@@ -99,7 +99,7 @@ func spends(key string) bool {
 	if key == "privacy.clip_norm" {
 		return false // noise is measured by it
 	}
-	return slices.Contains([]string{"rounds", "population", "sampling_rate", "cohort", "dropout"}, key) ||
+	return slices.Contains([]string{"rounds", "population", "sampling_rate", "cohort", "dropout", "slow"}, key) ||
 		strings.HasPrefix(key, "privacy.") || strings.HasPrefix(key, "cohort.") || strings.HasPrefix(key, "shard.")
 }
 

@@ -270,7 +270,7 @@ func (l *Lab) Setup(s Settings) (*Setup, error) {
 	}
 	out := &Setup{Data: d, Job: job, Division: spread, Validation: evaluators[0], Test: evaluators[1]}
 	out.Config = simulate.Config{
-		Job: job, Base: base, Start: start, Population: population, Unclipped: s.Unclipped, Dropout: s.Dropout, Data: how, Seed: s.secret(), Workers: max(1, l.Workers), Collect: l.Collect,
+		Job: job, Base: base, Start: start, Population: population, Unclipped: s.Unclipped, Dropout: s.Dropout, Slow: s.Slow, Data: how, Seed: s.secret(), Workers: max(1, l.Workers), Collect: l.Collect,
 		Trainer: l.Trainer, Compile: l.Compile, Engine: l.Engine,
 		Search: search, Evaluator: out.Validation, Every: s.Every, Ranks: s.Ranks, Doing: l.Doing,
 	}

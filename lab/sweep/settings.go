@@ -61,6 +61,8 @@ type Settings struct {
 	// Dropout is the probability with which a drawn client's update never arrives, each
 	// by itself: it counts as zero, and the denominator stays.
 	Dropout float64 `json:"dropout,omitempty" yaml:"dropout"`
+	// Slow is the share of clients that are too slow for every round: their updates never arrive either.
+	Slow float64 `json:"slow,omitempty" yaml:"slow"`
 	// Seed of everything, the division of the data included.
 	Seed uint64 `json:"seed" yaml:"-"`
 	// Every is the number of rounds between two measurements; 0: only at the end.
@@ -125,6 +127,8 @@ func (s Settings) Check() error {
 		return badSetting("test, partition and min_per_class are about a file, and data names none: give data, or leave them out")
 	case !(s.Dropout >= 0 && s.Dropout < 1):
 		return badSetting("dropout is %v, must be in [0, 1)", s.Dropout)
+	case !(s.Slow >= 0 && s.Slow < 0.5):
+		return badSetting("slow is %v, must be in [0, 0.5)", s.Slow)
 	case len(s.First) > 0 && !s.Unprotected():
 		return badSetting("first names a run before this one, and the privacy of two runs is not counted together: set privacy.none, or start from the other's checkpoint (adapter.start)")
 	case s.Every < 0 || s.Validation < 0:
@@ -269,6 +273,26 @@ func (s Settings) JobOf(name string, labels []string) (job.Job, error) {
 		err = s.advise(name, labels, err)
 	}
 	return j, err
+}
+
+// Deployed is the job whose fleet is simulated, with the shards and floors that a simulation does not need. Nothing
+// but the keys' names and kinds is checked.
+func (s Settings) Deployed() (job.Job, error) {
+	keys, j := clone(s.Job), job.Default()
+	set(keys, "cohort.population", s.Population)
+	if s.Fixed() {
+		set(keys, "cohort.size", s.Cohort)
+	} else {
+		set(keys, "cohort.sampling_rate", s.SamplingRate)
+	}
+	b, err := strict.Encode(keys)
+	if err == nil {
+		err = strict.Read(bytes.NewReader(b), &j)
+	}
+	if err != nil {
+		return j, badSetting("%w", strict.Unplaced(err))
+	}
+	return j.Derived(), nil
 }
 
 // enough is a cohort that is not refused for its size.

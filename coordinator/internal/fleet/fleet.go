@@ -135,6 +135,17 @@ func (f *Fleet) NowReady(d *Device) bool {
 	return true
 }
 
+// Resting is how many connected devices rested when [Fleet.Available] was asked last: they are too slow, or hang.
+func (f *Fleet) Resting() int {
+	n := 0
+	for d := range f.resting {
+		if d.Link != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // Unready notes that a device cannot be assigned until it says that it can.
 func (f *Fleet) Unready(d *Device) {
 	d.Ready = false

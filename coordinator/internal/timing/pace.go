@@ -5,24 +5,29 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/round"
+	"github.com/starling-fl/starling/job"
 )
 
 // Pace is how long the turns of the last rounds took, from which those of the next
-// follow: each state may last paceFactor times what the fleet needed, but no less
+// follow: each state may last [job.PaceFactor] times what the fleet needed, but no less
 // than deadlines.min and no more than the job's own deadline.
 //
-// What the fleet needed in a round is when all had answered but the slowest tenth,
-// or one; of the last rounds the longest counts.
+// What the fleet needed in a round is when all had answered but a share of the slowest,
+// which the job declares: a tenth if it declares none, and at least one. Of the last rounds
+// the longest counts.
 //
-//   - So no tenth of the fleet, and not one device, sets the pace by answering at the
+//   - So that share of the fleet, and not one device, sets the pace by answering at the
 //     last moment or not at all.
 //   - Who wants the honest cut off must hurry them: but the time counts when all but
-//     a tenth have answered, and other devices' answering sooner does not make that
-//     tenth larger. Only who takes three times longer than nine of ten honest devices
+//     that share have answered, and other devices' answering sooner does not make the
+//     share larger. Only who takes three times longer than the other honest devices
 //     can be cut off, which is what the deadline is for.
-//   - When more than that tenth are silent the job's own deadline is back at once:
+//   - When more than that share are silent the job's own deadline is back at once:
 //     a fleet that has become slower is not cut off for longer than a round.
 type Pace struct {
+	// Unawaited is how many of n devices are not awaited: less than half of them, at least 1.
+	Unawaited func(n int) int
+
 	last [round.Unmasking + 1][]took // of the last paceWindow rounds
 }
 
@@ -33,7 +38,6 @@ type took struct {
 }
 
 const (
-	paceFactor = 3
 	paceWindow = 8
 	// paceRounds must have been seen before anything follows from them.
 	paceRounds = 3
@@ -46,14 +50,14 @@ type Answers struct {
 	Silent int
 }
 
-// needed is when all had answered but the slowest tenth, or one; own, the job's own
+// needed is when all had answered but those who are not awaited; own, the job's own
 // deadline, where they never did. ok is false where too few spoke to tell.
-func (a *Answers) needed(own time.Duration) (t time.Duration, ok bool) {
+func (a *Answers) needed(own time.Duration, unawaited func(n int) int) (t time.Duration, ok bool) {
 	n := len(a.After) + a.Silent
 	if n < 3 {
 		return 0, false
 	}
-	without := max(1, n/10) - a.Silent
+	without := unawaited(n) - a.Silent
 	if without < 0 {
 		return own, true
 	}
@@ -63,7 +67,7 @@ func (a *Answers) needed(own time.Duration) (t time.Duration, ok bool) {
 
 // Note takes in a round that is over.
 func (p *Pace) Note(s round.State, a *Answers, own time.Duration, size int) {
-	needed, ok := a.needed(own)
+	needed, ok := a.needed(own, p.Unawaited)
 	if !ok {
 		return
 	}
@@ -85,5 +89,5 @@ func (p *Pace) Limit(s round.State, least, own time.Duration, size int) time.Dur
 		}
 		longest = max(longest, needed)
 	}
-	return min(own, max(least, paceFactor*longest))
+	return job.Deadlines{Min: least}.Paced(own, longest)
 }

@@ -1,19 +1,27 @@
 package timing
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/round"
+	"github.com/starling-fl/starling/job"
 )
 
 // TestHostileHaste: devices that answer at once, as many as may be, cannot make a
-// deadline under which more than a tenth of the honest ones would fall, whatever
-// those need; and a tenth that is silent, or slow, cannot make one longer than
+// deadline under which more than the unawaited share of the honest ones would fall, whatever
+// those need; and as many that are silent, or slow, cannot make one longer than
 // three times what the rest need.
 func TestHostileHaste(t *testing.T) {
+	for _, slow := range []float64{0, 0.34} {
+		t.Run(fmt.Sprint(slow), func(t *testing.T) { hostileHaste(t, job.Deadlines{Slow: slow}.Unawaited) })
+	}
+}
+
+func hostileHaste(t *testing.T, unawaited func(int) int) {
 	const least, own, size = 10 * time.Second, time.Hour, 100
 	r := rand.New(rand.NewPCG(1, 2))
 	for trial := range 2000 {
@@ -24,8 +32,8 @@ func TestHostileHaste(t *testing.T) {
 			honest[i] = time.Duration(r.ExpFloat64() * float64(5*time.Minute))
 		}
 		slices.Sort(honest)
-		tenth := max(1, n/10)
-		var fast, slow Pace
+		tenth := unawaited(n)
+		fast, slow := Pace{Unawaited: unawaited}, Pace{Unawaited: unawaited}
 		for range paceRounds {
 			a := Answers{After: slices.Clone(honest)}
 			for range liars {
@@ -36,7 +44,7 @@ func TestHostileHaste(t *testing.T) {
 			for range min(liars, tenth-b.Silent) {
 				b.After = append(b.After, own)
 			}
-			if m := len(b.After) + b.Silent; m < 3 || m/10 < tenth && tenth > 1 {
+			if m := len(b.After) + b.Silent; m < 3 || unawaited(m) < tenth && tenth > 1 {
 				continue // the liars are more than a tenth of those who came
 			}
 			slow.Note(round.Collecting, &b, own, size)
@@ -51,7 +59,7 @@ func TestHostileHaste(t *testing.T) {
 		if cut > tenth {
 			t.Fatalf("trial %d: %d of %d honest devices beside %d hasty ones would be cut off at %v", trial, cut, len(honest), liars, limit)
 		}
-		if most := max(least, paceFactor*honest[len(honest)-1]); slow.Limit(round.Collecting, least, own, size) > min(own, most) && len(slow.last[round.Collecting]) >= paceRounds {
+		if most := max(least, job.PaceFactor*honest[len(honest)-1]); slow.Limit(round.Collecting, least, own, size) > min(own, most) && len(slow.last[round.Collecting]) >= paceRounds {
 			t.Fatalf("trial %d: %v, though honest devices need %v", trial, slow.Limit(round.Collecting, least, own, size), honest[len(honest)-1])
 		}
 	}
@@ -60,7 +68,7 @@ func TestHostileHaste(t *testing.T) {
 // TestPace: the job's deadline holds until enough was seen, and again as soon as
 // more than a tenth are silent; a larger vector has as much longer.
 func TestPace(t *testing.T) {
-	var p Pace
+	p := Pace{Unawaited: job.Deadlines{}.Unawaited}
 	all := func(d time.Duration, silent int) *Answers {
 		return &Answers{After: slices.Repeat([]time.Duration{d}, 10-silent), Silent: silent}
 	}

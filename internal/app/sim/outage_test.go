@@ -42,8 +42,10 @@ type bubbled struct {
 	t     *testing.T
 	cfg   Config
 	lines []*line
-	blobs []*line // blobs come by a line of their own, of the same network
-	co    *coordinator.Coordinator
+	// trainer is device i's; nil: the configuration's.
+	trainer func(i int) edge.Trainer
+	blobs   []*line // blobs come by a line of their own, of the same network
+	co      *coordinator.Coordinator
 
 	mu     sync.Mutex
 	seen   []monitor.Status
@@ -115,9 +117,12 @@ func (b *bubbled) device(ctx context.Context, i int, token string) error {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	policy := edge.TrustingPolicy()
+	policy, trainer := edge.TrustingPolicy(), b.cfg.Trainer
+	if b.trainer != nil {
+		trainer = b.trainer(i)
+	}
 	return edge.Run(ctx, edge.Config{
-		Token: token, Identity: key, Data: edge.Examples(b.cfg.Clients[i]), Trainer: b.cfg.Trainer, HTTP: client,
+		Token: token, Identity: key, Data: edge.Examples(b.cfg.Clients[i]), Trainer: trainer, HTTP: client,
 		Policy:     &policy, // coordinator and data are in one process
 		AllowPlain: true,    // and so is the network
 		BackoffMin: 100 * time.Millisecond, BackoffMax: 5 * time.Second,

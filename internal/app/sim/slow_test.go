@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -43,6 +44,48 @@ func TestSlowLines(t *testing.T) {
 		if err != nil || b.events[i][edge.Committed] == 0 {
 			t.Errorf("device %d: %v after %v", i, err, b.events[i])
 		}
+	}
+}
+
+// Of thirty devices ten train at a twentieth of the speed. Where the job declares them, rounds wait for
+// three times the training of the others, and else for the slow ones; nobody is excluded for it, and
+// whoever is slow takes part in the first rounds, which wait for all.
+func TestSlowShare(t *testing.T) {
+	const fast, factor = 20 * time.Second, 20
+	perRound := map[float64]time.Duration{}
+	for share, rounds := range map[float64]int{0: 5, 0.34: 9} {
+		cfg := config(t, 30)
+		cfg.Coordinator.Job.Rounds = rounds
+		cfg.Coordinator.Job.Deadlines = job.Default().Deadlines
+		cfg.Coordinator.Job.Deadlines.Collect, cfg.Coordinator.Job.Deadlines.Slow = 10*time.Minute, share
+		var at []time.Duration
+		b, err := bubble(t, cfg, func(b *bubbled) {
+			b.trainer = func(i int) edge.Trainer {
+				if i < 10 {
+					return slowly{0.02, factor * fast}
+				}
+				return slowly{0.02, fast}
+			}
+		}, func(_ *bubbled, p monitor.Status) {
+			if p.State == monitor.StateCommitted {
+				at = append(at, p.Elapsed)
+			}
+		})
+		ok(t, err)
+		if got := b.co.Result(); got.Rounds != rounds || got.Abandoned != 0 {
+			t.Errorf("share %v: %d rounds, %d abandoned", share, got.Rounds, got.Abandoned)
+		}
+		at = slices.Compact(at)
+		perRound[share] = (at[len(at)-1] - at[3]) / time.Duration(len(at)-4)
+		for i, err := range b.errs {
+			if err != nil || b.events[i][edge.Committed] == 0 {
+				t.Errorf("share %v: device %d: %v after %v", share, i, err, b.events[i])
+			}
+		}
+	}
+	t.Logf("a round takes %v without the share, %v with it", perRound[0], perRound[0.34])
+	if perRound[0] < factor*fast || perRound[0.34] > 3*fast+time.Second {
+		t.Errorf("a round takes %v without the share, %v with it", perRound[0], perRound[0.34])
 	}
 }
 

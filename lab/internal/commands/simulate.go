@@ -48,6 +48,7 @@ type simulateFlags struct {
 	columns    dataset.Columns
 	engine     engine.Flags
 	queue      queueFlags
+	slow       slowness
 }
 
 func newSimulateCmd(a *command.App) *cobra.Command {
@@ -93,9 +94,10 @@ what the simulated deployment would spend.`,
 	divisionFlags(fl, s)
 	fl.StringVar(&f.out, "out", "starling-simulate", "folder that gets a folder of its own for these settings")
 	fl.StringVar(&f.plot, "plot", "", "file that shows accuracy against epsilon, bytes and rank: .svg, .pdf, .png or .tex (pgfplots); runs in --out that differ in the seed alone give it intervals")
+	fl.Var(&f.slow, "slow", "share of slow devices, how many times longer they train and how long the others do (20s): what rounds then take, and whether deadlines leave them out")
 	f.queue.add(fl)
 	command.Headings(fl,
-		[]string{"What is simulated", "job", "set", "base", "population", "sampling-rate", "cohort", "true-cohort", "rounds", "epsilon", "dropout", "seed"},
+		[]string{"What is simulated", "job", "set", "base", "population", "sampling-rate", "cohort", "true-cohort", "rounds", "epsilon", "dropout", "slow", "seed"},
 		[]string{"Data", "data", "test", "examples", "alpha", "partition", "iid", "min-per-class", "min-examples", "text-column", "label-column", "unlabelled"},
 		[]string{"Results", "out", "plot", "every", "validation"},
 		[]string{"Computing", "workers", "engine", "together", "pjrt"},
@@ -234,6 +236,10 @@ func runSimulate(ctx context.Context, a *command.App, f simulateFlags, given fun
 	if err := lab.Check(s); err != nil { // before anything is said or made
 		return asFlags(err)
 	}
+	late, err := f.slow.in(&s)
+	if err != nil {
+		return err
+	}
 	bases.SayTask(a.Stderr, s.NamesTask(), lab.Base)
 	if err := settleArithmetic(a.Stderr, lab, f.out, &s); err != nil {
 		return err
@@ -263,7 +269,7 @@ func runSimulate(ctx context.Context, a *command.App, f simulateFlags, given fun
 	fmt.Fprintf(a.Stderr, "%d registered clients, %s; folder %s\n", s.Population, cohort, filepath.Join(f.out, id))
 	r, done, err := lab.Make(ctx, sweep.Point{Settings: s}, f.out)
 	view.slow.begin(a.Stderr, 0, "")
-	answer := simulation{Record: r, Checkpoint: filepath.Join(f.out, id, sweep.CheckpointFolder)}
+	answer := simulation{Record: r, Slow: late, Checkpoint: filepath.Join(f.out, id, sweep.CheckpointFolder)}
 	if errors.Is(err, sweep.ErrCheckpoint) {
 		fmt.Fprintln(a.Stderr, err)
 		answer.Checkpoint = ""
@@ -405,7 +411,8 @@ func (v *simulateView) show(_ sweep.Point, r simulate.Round, of int) {
 // simulation is a simulation's result, and where what it made lies.
 type simulation struct {
 	*sweep.Record
-	Checkpoint string `json:"checkpoint,omitempty"`
+	Checkpoint string      `json:"checkpoint,omitempty"`
+	Slow       *stragglers `json:"slow,omitempty"`
 }
 
 // print is the result for people.
@@ -433,6 +440,9 @@ func (r simulation) print(w io.Writer) error {
 	line("  a device moves  %s up, %s down in a round it is drawn in (vector and slice, without keys)", terminal.Bytes(int64(r.BytesUp)), terminal.Bytes(int64(r.BytesDown)))
 	if r.Division != nil {
 		line("  data            %s", r.Division)
+	}
+	if r.Slow != nil {
+		r.Slow.say(line)
 	}
 	line("  engine          %s", r.Engine)
 	line("  took            %s", time.Duration(r.Seconds*float64(time.Second)).Round(time.Second/10))
