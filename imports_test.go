@@ -37,7 +37,7 @@ dp/audit/memorization: data/dataset
 cmd/starling: internal/app/command internal/app/command/device internal/app/command/operator internal/app/engine/plugins
 cmd/starling-edge: internal/app/command internal/app/command/device internal/app/engine
 cmd/starling-web: data/audio data/dataset edge internal/protocol/wire web/client
-coordinator: job/statement coordinator/core coordinator/internal/fleet coordinator/internal/link coordinator/internal/timing coordinator/monitor
+coordinator: internal/protocol/card job/statement coordinator/core coordinator/internal/fleet coordinator/internal/link coordinator/internal/timing coordinator/monitor
     coordinator/round coordinator/store dp dp/accounting internal/leaf/disk model/evaluate/metric internal/protocol/contract internal/protocol/wire job secagg/log model wasm/program quant secagg secagg/strength
 coordinator/bucket:
 coordinator/core: coordinator/optimizer dp dp/accounting internal/protocol/contract internal/protocol/wire job model model/evaluate/metric quant wasm/program
@@ -52,7 +52,7 @@ coordinator/optimizer: job
 coordinator/natsaccess:
 coordinator/relay: coordinator/natsaccess internal/leaf/durable internal/leaf/strict
 coordinator/round:
-coordinator/server: job/statement job/statement/wellknown coordinator coordinator/internal/... coordinator/jobs coordinator/monitor coordinator/signin coordinator/store dp model/evaluate/metric
+coordinator/server: internal/protocol/card job/statement job/statement/wellknown coordinator coordinator/internal/... coordinator/jobs coordinator/monitor coordinator/signin coordinator/store dp model/evaluate/metric
     internal/protocol/contentcoding internal/leaf/durable internal/leaf/qrcode internal/leaf/strict internal/protocol/wire secagg/log model
 coordinator/shelf: coordinator coordinator/bucket coordinator/store internal/leaf/durable job model
 coordinator/signin: coordinator/store
@@ -78,7 +78,7 @@ internal/app/checkup: data/dataset edge internal/app/accounts internal/leaf/disk
 internal/app/command: internal/app/checkup internal/leaf/named data/dataset edge internal/leaf/nearest internal/leaf/terminal internal/leaf/strict job model model/known internal/app/usage
 internal/app/command/device: internal/app/accounts internal/app/checkup internal/leaf/named data/dataset edge internal/app/command internal/app/engine internal/app/generation internal/app/predict edge/leak
     model internal/app/bench internal/app/participation internal/app/bases internal/app/usage internal/app/inspection internal/app/idle internal/app/unattended
-internal/app/command/operator: job/statement internal/leaf/named dp/audit dp/audit/membership coordinator/natsaccess coordinator/relay coordinator/server coordinator/store data/dataset
+internal/app/command/operator: coordinator internal/protocol/card job/statement internal/leaf/named dp/audit dp/audit/membership coordinator/natsaccess coordinator/relay coordinator/server coordinator/store data/dataset
     dp dp/accounting model/hub internal/leaf/strict internal/app/command internal/app/dossier internal/leaf/durable internal/app/engine internal/app/engine/plugins
     internal/app/rehearsal internal/app/evaluation internal/app/exposure internal/app/fleetdata internal/app/inspection internal/app/spent internal/leaf/terminal internal/protocol/wire job model model/known
     secagg secagg/strength coordinator/core internal/app/guarantee internal/app/checkup internal/app/admin internal/app/demo internal/app/sim internal/app/bases internal/app/bases/start internal/app/usage internal/app/service
@@ -89,6 +89,7 @@ model/hub: internal/leaf/durable model
 model/evaluate/metric: model
 model/evaluate/answer: data/dataset model model/nn data/task data/tokenizer
 model/evaluate: data/dataset model/evaluate/answer model/evaluate/metric model model/nn data/task
+internal/protocol/card: dp internal/protocol/wire job/statement
 internal/protocol/cbor:
 job/statement:
 job/statement/wellknown: job/statement
@@ -127,7 +128,7 @@ internal/leaf/named:
 internal/leaf/nearest:
 internal/app/idle:
 internal/app/unattended: internal/app/usage internal/leaf/durable
-internal/app/participation: internal/app/idle job/statement job/statement/wellknown internal/protocol/wire data/dataset edge internal/app/accounts internal/app/bench internal/leaf/terminal edge/leak model model/known model/hub internal/app/bases internal/leaf/named
+internal/app/participation: internal/protocol/card internal/app/idle job/statement job/statement/wellknown internal/protocol/wire data/dataset edge internal/app/accounts internal/app/bench internal/leaf/terminal edge/leak model model/known model/hub internal/app/bases internal/leaf/named
     internal/leaf/strict internal/app/usage internal/protocol/wire wasm/program data/task
 internal/leaf/strict: internal/leaf/nearest
 internal/testkit/postgrestest:

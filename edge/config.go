@@ -35,9 +35,13 @@ type Config struct {
 	Roster func(round uint64, task [32]byte, proof *RosterProof)
 	Agent  string // what the operator's log calls this program; default "starling"
 
-	Policy           *Policy    // what the owner lets a job ask for; default PolicyFor the token and TrustLocal
-	TrustLocal       bool       // the owner says that the coordinator is their own, on this machine
-	Account          *Account   // what the data has given; default: one in memory
+	Policy     *Policy  // what the owner lets a job ask for; default PolicyFor the token and TrustLocal
+	TrustLocal bool     // the owner says that the coordinator is their own, on this machine
+	Account    *Account // what the data has given; default: one in memory
+	// Announced sees a job as its coordinator announces it, before the device enrols; its error refuses the job. nil:
+	// nothing looks.
+	Announced func(task [32]byte, announced []byte) error
+
 	Remake           Remaker    // makes programs again; nil: those of the coordinator are run unless the policy names others
 	Leaks            Leaker     // tries, once a job, what one update shows; nil: it is not tried
 	AllowPlain       bool       // join a coordinator on another machine without TLS

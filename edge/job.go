@@ -75,6 +75,11 @@ func (c *client) parseJob(b []byte) (*job, error) {
 	if uint64(j.Base.Size) > c.cfg.MaxBlob {
 		return nil, fmt.Errorf("%w: base has %d bytes, limit %d", ErrJob, j.Base.Size, c.cfg.MaxBlob)
 	}
+	if c.cfg.Announced != nil {
+		if err := c.cfg.Announced(j.task, b); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrJob, err)
+		}
+	}
 	return j, nil
 }
 

@@ -81,6 +81,22 @@ func AskAbout(ctx context.Context, cfg Config, into any) error {
 	return blobs.told(ctx, cfg.Handshake, aboutPath, mostAbout, into)
 }
 
+// AskCard fetches the job's signed privacy card, the bytes of /v1/job/card; nil if the coordinator has none. Nobody
+// enrols. It reads these fields of the configuration: Token, AllowPlain, HTTP and Handshake.
+func AskCard(ctx context.Context, cfg Config) ([]byte, error) {
+	token, err := cfg.reach()
+	if err != nil {
+		return nil, err
+	}
+	transport, done := newBlobClient(token, cfg.HTTP)
+	defer done()
+	b, status, err := (&fetcher{client: transport, token: token, down: new(atomic.Int64)}).answer(ctx, cfg.Handshake, aboutPath+"/card", mostAbout)
+	if err != nil || status != statusOK {
+		return nil, err
+	}
+	return b, nil
+}
+
 // AskQuote fetches the job's program and runs its steps for the given time, at least one. Nobody
 // enrols, nothing is sent, and neither base nor data is touched. It reads these fields of the
 // configuration: Token, Policy, AllowPlain, MaxBlob, HTTP and Handshake.

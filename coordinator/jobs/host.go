@@ -126,6 +126,13 @@ func (h *Host) Budget(epsilon, delta float64) error {
 	return err
 }
 
+// Budgeted is what Budget set; epsilon 0 means that there is no limit.
+func (h *Host) Budgeted() (epsilon, delta float64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.spent.Epsilon, h.spent.Delta
+}
+
 // Totals returns what each pool's jobs spent together, and the fleet's budget, also with an error;
 // epsilon 0 means that there is none.
 func (h *Host) Totals() (totals []Total, epsilon, delta float64, err error) {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -9,7 +10,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/monitor"
+	"github.com/starling-fl/starling/internal/protocol/card"
 	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
@@ -39,6 +42,7 @@ func (s *Server) commonRoutes(mux *http.ServeMux) {
 		_, _ = w.Write(s.c.Announced()) // the reader is gone: nobody to tell
 	})
 	mux.HandleFunc("GET /v1/job/programs", s.servePrograms)
+	mux.HandleFunc("GET "+card.Path, s.serveCard)
 	if len(s.cfg.Sample) > 0 {
 		mux.HandleFunc("GET /v1/sample", func(w http.ResponseWriter, r *http.Request) {
 			meant(r, monitor.PartPage)
@@ -93,6 +97,23 @@ func (s *Server) serveAbout(w http.ResponseWriter, r *http.Request) {
 		b = a.verified
 	}
 	_, _ = w.Write(b) // the reader is gone: nobody to tell
+}
+
+// serveCard answers with the job's signed privacy card.
+func (s *Server) serveCard(w http.ResponseWriter, r *http.Request) {
+	meant(r, monitor.PartPage)
+	b, err := s.card()
+	switch {
+	case errors.Is(err, coordinator.ErrNoCard):
+		http.Error(w, "the job is not private: it promises nothing, and has no privacy card", http.StatusNotFound)
+	case err != nil:
+		s.logOf(r).Error("the job's privacy card cannot be made", "error", err)
+		http.Error(w, "the job's privacy card cannot be made", http.StatusInternalServerError)
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-cache")
+		_, _ = w.Write(b) // the reader is gone: nobody to tell
+	}
 }
 
 // unframed lets no other page show an answer of ours inside itself.

@@ -54,6 +54,8 @@ type Config struct {
 	// the job is one of several over a fleet; nil and empty mean the job's own.
 	Fleet      func() (*store.Fleet, error)
 	AdminToken string
+	// FleetBudget is what all jobs over the fleet may spend together, epsilon 0 for no limit; nil: none.
+	FleetBudget func() (epsilon, delta float64)
 	// SignIn lets operators sign in by an OpenID provider, in addition to their tokens; nil: by
 	// tokens only.
 	SignIn *signin.Issuer
@@ -76,6 +78,7 @@ type Server struct {
 	sockets   *sockets // connections of all listeners for devices
 	terms     socket.Terms
 	about     func() (described, error)
+	card      func() ([]byte, error)
 	says      asks
 	origins   []string // other sites whose pages may be devices
 	gzipped   sync.Map // [32]byte to []byte: blobs as browsers get them; nil: as they are
@@ -125,8 +128,20 @@ func New(c *coordinator.Coordinator, cfg Config) (*Server, error) {
 	if s.sockets.most < want {
 		s.log.Warn("the limit of open files bounds the connections", "most", s.sockets.most, "wanted", want, "mend", "ulimit -n")
 	}
+	about := sync.OnceValues(c.About)
+	s.card = sync.OnceValues(func() ([]byte, error) {
+		a, err := about()
+		if err != nil {
+			return nil, err
+		}
+		var epsilon, delta float64
+		if cfg.FleetBudget != nil {
+			epsilon, delta = cfg.FleetBudget()
+		}
+		return c.Card(a, epsilon, delta)
+	})
 	s.about = sync.OnceValues(func() (described, error) {
-		a, err := c.About()
+		a, err := about()
 		if err != nil {
 			return described{}, err
 		}

@@ -97,7 +97,8 @@ func (s *Site) Reach(baseURL string, pin []byte) error {
 // Mount serves a job. With atRoot, devices that ask without a job's path get this one.
 func (s *Site) Mount(j store.Hosted, c *coordinator.Coordinator, atRoot bool) error {
 	name := j.Name
-	one, err := New(c, Config{Pages: s.cfg.Pages, Trusted: s.cfg.Trusted, Version: s.cfg.Version, Gateways: s.cfg.Gateways, Fleet: s.fleet, AdminToken: s.adminToken, SignIn: s.cfg.SignIn})
+	one, err := New(c, Config{Pages: s.cfg.Pages, Trusted: s.cfg.Trusted, Version: s.cfg.Version, Gateways: s.cfg.Gateways, Fleet: s.fleet, AdminToken: s.adminToken, SignIn: s.cfg.SignIn,
+		FleetBudget: s.cfg.Host.Budgeted})
 	if err != nil {
 		return err
 	}

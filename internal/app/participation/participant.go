@@ -85,7 +85,8 @@ func (m *Participant) Join(ctx context.Context, p *Part) error {
 		run = (&consent{to: m.Streams, settle: shown.Clear, account: m.Account, token: p.Token, policy: p.Policy, asking: &m.asking}).run
 	}
 	err := run(ctx, edge.Config{
-		Found: p.Found, Remake: m.Remake, Leaks: leaks, Account: m.Account, AllowPlain: m.Plain,
+		Announced: m.cards(ctx, p, shown),
+		Found:     p.Found, Remake: m.Remake, Leaks: leaks, Account: m.Account, AllowPlain: m.Plain,
 		Agent: m.Agent, Token: p.Token, Identity: m.Key, Data: edge.Examples(m.Set), CacheDir: m.Cache, AcceptNotPrivate: m.NotPrivate, Policy: p.Policy,
 		Trainer: m.Trainer, Known: m.Known, Base: m.Base, Fetch: m.Fetch,
 		Roster: func(round uint64, task [32]byte, proof *edge.RosterProof) {

@@ -75,6 +75,7 @@ func TestErrorsNameAFileOnce(t *testing.T) {
 		{files(".yaml"), "program verify --job FILE", ""},
 		{files(".yaml"), "bench --job FILE", ""},
 		{files(".yaml"), "privacy explain --job FILE", ""},
+		{files(".yaml"), "privacy card FILE", ""},
 		{files(".yaml"), "privacy audit --job FILE", ""},
 		{files(".csv"), "privacy audit --job JOB --trace FILE", ""},
 		{files(".yaml"), "sweep FILE --out OUT", "empty"},

@@ -27,7 +27,7 @@ func newPrivacyCmd(a *command.App, p Plots) *cobra.Command {
 		Long: `Compute what a training run costs in privacy before it starts, say in plain
 words what is protected from whom, and print what a run has spent.`,
 	}
-	cmd.AddCommand(newPrivacyEpsilonCmd(a, p), newPrivacyNoiseCmd(a, p), newPrivacyRoundsCmd(a, p), newPrivacyRateCmd(a, p), newPrivacySearchCmd(a), newPrivacyExplainCmd(a), newPrivacyLedgerCmd(a), newPrivacyAuditCmd(a, p))
+	cmd.AddCommand(newPrivacyEpsilonCmd(a, p), newPrivacyNoiseCmd(a, p), newPrivacyRoundsCmd(a, p), newPrivacyRateCmd(a, p), newPrivacySearchCmd(a), newPrivacyExplainCmd(a), newPrivacyCardCmd(a), newPrivacyLedgerCmd(a), newPrivacyAuditCmd(a, p))
 	return cmd
 }
 
