@@ -83,3 +83,16 @@ func TestChainShowsEveryChange(t *testing.T) {
 		t.Errorf("cut ledger: head %x, %v", h, err)
 	}
 }
+
+// An entry's number is in its hash: the same event elsewhere in the ledger has another.
+func TestChainNumbersEntries(t *testing.T) {
+	e := chainEvent(t, 1)
+	a, err := nextHash([32]byte{}, 1, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := nextHash([32]byte{}, 2, e)
+	if err != nil || a == b {
+		t.Errorf("%x at 1 and at 2: %v", a[:8], err)
+	}
+}

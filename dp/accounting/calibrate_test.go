@@ -89,3 +89,14 @@ func TestRoughBoundsFarAway(t *testing.T) {
 		}
 	}
 }
+
+// What is found is held against the whole target: an answer that is a thousandth above it is none.
+func TestCalibratedIsVerified(t *testing.T) {
+	if x, err := verified(1, 1, 7, func(float64) (float64, error) { return 1.0005, nil }); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("%v, %v", x, err)
+	}
+	x, err := verified(1, 1, 7, func(x float64) (float64, error) { return 1.000008 / x, nil })
+	if err != nil || x < 1.000008 || x > 1.00003 {
+		t.Errorf("%v, %v: want the next answers that hold", x, err)
+	}
+}

@@ -29,3 +29,20 @@ func TestFixedCohortsAreAccountedWithoutAmplification(t *testing.T) {
 		t.Errorf("amplified: %v", err)
 	}
 }
+
+// Of a provider's presence in a device that is drawn, too.
+func TestFixedCohortsOfProviders(t *testing.T) {
+	fixed := dp.GroupSampling{ClientRate: 1, ProviderRate: 0.5}.Rounds(3, 10)
+	without, err := Epsilon([]dp.Event{fixed}, 1e-6, dp.RDP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixed.Fixed = true
+	g, err := Epsilon([]dp.Event{fixed}, 1e-6, dp.RDP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Adjacency != dp.ZeroOut(dp.AdjacencyProvider) || without.Adjacency != dp.AdjacencyProvider {
+		t.Errorf("%q; by coins %q", g.Adjacency, without.Adjacency)
+	}
+}

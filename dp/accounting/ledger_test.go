@@ -2,6 +2,7 @@ package accounting
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/starling-fl/starling/dp"
@@ -29,5 +30,18 @@ func TestBudgetStopsBeforeTheRound(t *testing.T) {
 	}
 	if _, err := (Budget{Delta: 1e-6}).Allow(nil, next, false); err == nil {
 		t.Error("a budget of nothing was accepted")
+	}
+}
+
+// The accountant gets what floors leave of delta, and the result is stated at all of it.
+func TestBudgetKeepsThePartOfFloors(t *testing.T) {
+	asked := 0.0
+	b := Budget{Epsilon: 1, Delta: 1e-6, Floor: 1e-8, Accountant: dp.RDP}
+	g, err := b.Guarantee(func(_ []dp.Event, delta float64, _ dp.Accountant) (dp.Guarantee, error) {
+		asked = delta
+		return dp.Guarantee{Delta: delta}, nil
+	}, nil)
+	if err != nil || asked != 1e-6-1e-8 || g.Delta != 1e-6 || math.Abs(g.FloorDelta/1e-8-1) > 1e-6 {
+		t.Errorf("asked at %v; %+v, %v", asked, g, err)
 	}
 }

@@ -44,3 +44,20 @@ func TestPreciseIsThePlainComposition(t *testing.T) {
 		}
 	}
 }
+
+// A window that ends in the middle of the losses counts those above it as certain: the probability of 20 rounds of a
+// Gaussian, whose losses are N(10, 20) together, above 11.
+func TestFewRoundsInAShortWindow(t *testing.T) {
+	p := dp.Part{Q: 1, Z: 1, Rounds: 20, Seen: 1}
+	cl, err := newCells(p, 0.25, 1e-20, 1e-20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := newComposed([]grid{newGrid(cl, p.Rounds, false)}, 0.25, 0.5, -5, 11, 0.2, 0.6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if top := c.start + float64(c.n)*c.h; c.lost < upperTail((top-10)/math.Sqrt(20)) {
+		t.Errorf("%v is counted above a window to %v", c.lost, top)
+	}
+}
