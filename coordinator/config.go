@@ -22,8 +22,8 @@ type Config struct {
 	// coordinator: a model's name on a hub and its commit, or an embedded base's name alone.
 	// Empty: nowhere.
 	BaseName, BaseRevision string
-	// Sources says where another owner can get base and start from, in whatever form the caller
-	// writes it. It is kept in the store, where store.ReadSources finds it. May be empty.
+	// Sources says where another owner can get base and start, in a form that the caller chooses.
+	// store.ReadSources returns it. May be empty.
 	Sources string
 	// Elsewhere describes the last release known from another place than Dir; nil: none is known. A
 	// store that is older than that release has forgotten rounds, and is refused.

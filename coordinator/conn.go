@@ -44,11 +44,11 @@ type Peer struct {
 
 // Errors of connections.
 var (
-	// ErrNotBinary is what Conn.Read returns for a frame of text.
+	// ErrNotBinary: Conn.Read got a frame of text.
 	ErrNotBinary = errors.New("text frames are not understood")
-	// ErrTooLong is what it returns for a frame beyond MaxFrame.
+	// ErrTooLong: Conn.Read got a frame beyond MaxFrame.
 	ErrTooLong = errors.New("the frame is longer than any of its kind in this job")
-	// ErrFull is what Attend returns if it made no connection.
+	// ErrFull: Attend takes no more connections.
 	ErrFull = errors.New("the coordinator is closing or has too many connections")
 )
 

@@ -22,7 +22,7 @@ type dropouts struct {
 	Share  float64 // the largest share of any round that may be lost to it
 	// Outages is the evidence that losses come together.
 	Outages job.Outages
-	// Beyond is why no more rounds are drawn; "" while they are.
+	// Beyond is the reason why no more rounds are drawn; "" while they are.
 	Beyond string
 	// Overruled counts how often the operator went on all the same.
 	Overruled int

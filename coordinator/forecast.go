@@ -17,14 +17,13 @@ type Forecast struct {
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
 	Bound   string  `json:"bound"`
-	// Charged is how many rounds have been paid for: the released ones, and those that were
-	// charged without a release.
+	// Charged counts the rounds that were charged, released or not.
 	Charged int `json:"charged"`
-	// Left is how many the job still has to release, Affords how many more the budget holds,
-	// as far as Left: fewer where rounds were charged that released nothing.
+	// Left is the number of releases that the job still has to make; Affords is the number of them that the budget
+	// holds, fewer where rounds were charged without a release.
 	Left    int `json:"left"`
 	Affords int `json:"affords"`
-	// Points are what numbers of charged rounds come to, in their order.
+	// Points have the cost of growing numbers of charged rounds, in order.
 	Points []ForecastPoint `json:"points"`
 }
 

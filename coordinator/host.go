@@ -68,7 +68,7 @@ type Price struct {
 	Floor float64
 }
 
-// PriceOf is what a round with the given event costs the job's fleet.
+// PriceOf returns the cost of a round with the given event to the job's fleet.
 func (c *Coordinator) PriceOf(e dp.Event) Price { return Price{e, c.t.Budget.Floor} }
 
 // Wake tells the engine that its Host's answers may have changed. It does not wait.

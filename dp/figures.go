@@ -112,8 +112,7 @@ func (c FigureCode) Sums(sum []int64) (out Figures) {
 	return out
 }
 
-// Noise is the standard deviation of the noise in a sum of figures if sigma is that of each
-// coordinate.
+// Noise returns the standard deviation of the noise in a sum of figures, given sigma of each coordinate.
 func (c FigureCode) Noise(sigma float64) float64 {
 	if c.Coordinates == 0 {
 		return 0

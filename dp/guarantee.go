@@ -88,10 +88,9 @@ type Guarantee struct {
 // Guarantees are what the same events amount to against the different adversaries of a job. All are
 // nil in a run that is not private.
 type Guarantees struct {
-	// Simulated is that of a simulated larger population; nil without simulation.
+	// Simulated is the guarantee of a simulated larger population; nil without simulation.
 	Simulated *Guarantee `json:"simulated,omitempty"`
-	// Delivered is that of the devices that can really take part, against the observer that the job's
-	// budget names.
+	// Delivered is the guarantee of the devices that really take part, against the budget's observer.
 	Delivered *Guarantee `json:"delivered,omitempty"`
 	// Public is Delivered against the public; nil if it is the same.
 	Public *Guarantee `json:"public,omitempty"`

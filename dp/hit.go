@@ -11,7 +11,7 @@ import "math"
 // least Threshold of its size answer every turn.
 type Attendance struct {
 	Ready int // devices that are there, the one in question included
-	// Hostile is how many of them may stay away, or leave, as they please.
+	// Hostile counts the devices that may stay away, or leave, as they please.
 	Hostile int
 	Rate    float64 // in (0, 1)
 	Groups  int     // at least 1

@@ -46,7 +46,7 @@ type accountState struct {
 	Members  map[string]string    `json:"members,omitempty"`  // identities that have enrolled and not left, by TaskID; all hexadecimal
 }
 
-// A JobAccount is what one job has received.
+// A JobAccount records what one job has received.
 type JobAccount struct {
 	Task        string `json:"-"` // TaskID in hexadecimal, of those that Jobs returns
 	Name        string `json:"name"`

@@ -11,8 +11,7 @@ import (
 	"github.com/starling-fl/starling/wasm"
 )
 
-// Contribution is what a round asks of a device. A coordinator asks through a plan, a simulation in
-// the same process.
+// Contribution holds what a round asks of a device, by a plan or by a simulation in the same process.
 type Contribution struct {
 	Round       uint64
 	Lattice     *quant.Lattice // of one unit's vector: dimension, clip norm, rotation

@@ -37,8 +37,7 @@ type Event struct {
 	Done    int64  `json:"done,omitempty"`
 	Total   int64  `json:"total,omitempty"`
 	Text    string `json:"text,omitempty"`
-	// Zeros: training came to nothing, as Text says, and this device sends zeros in its place. Only
-	// its owner is told.
+	// Zeros reports that training failed, as Text says, and that this device sends zeros. Only its owner is told.
 	Zeros bool  `json:"zeros,omitempty"`
 	Up    int64 `json:"up"`   // bytes of messages sent so far
 	Down  int64 `json:"down"` // bytes of messages and blobs received so far
@@ -47,7 +46,7 @@ type Event struct {
 	Peers *Peers `json:"peers,omitempty"`
 	// Limits are the owner's limits that a refused round exceeds.
 	Limits []PolicyError `json:"limits,omitempty"`
-	// Limited says of a backoff that a limit of the owner's own is the cause, and no broken connection.
+	// Limited reports that a limit of the owner's own caused a backoff, not a broken connection.
 	Limited bool `json:"limited,omitempty"`
 }
 

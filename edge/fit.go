@@ -11,7 +11,7 @@ import (
 	"github.com/starling-fl/starling/wasm"
 )
 
-// ErrMisfit is a program whose tensors are not those of its assignment.
+// ErrMisfit: a program's tensors are not those of its assignment.
 var ErrMisfit = errors.New("edge: program and assignment differ")
 
 // checkProgram refuses a program unless its tensors are exactly the task's:

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Moment is how much a data set had contributed to a job at a point in time.
+// A Moment records how much a data set had contributed to a job at a point in time.
 type Moment struct {
 	At     int64  `json:"at"`     // seconds since 1970
 	Rounds uint64 `json:"rounds"` // in which an update was handed over

@@ -44,8 +44,8 @@ type Leak struct {
 	Line     string  `json:"line"`     // for the device's owner
 }
 
-// A Leaker tries what one update reveals, on examples of its own. It uses nothing of this device's
-// data, so that the outcome tells nobody anything about that data. Package leak has one.
+// A Leaker tries what one update reveals, on made-up examples. It uses nothing of this device's data, so its
+// outcome tells nothing about that data. Package leak has one.
 type Leaker func(ctx context.Context, t Trial) (Leak, error)
 
 // whyLeak is the reason of a limit on it.

@@ -92,7 +92,7 @@ func divide(set *dataset.Set, most int) (names []string, parts []*dataset.Set, e
 	return names, parts, nil
 }
 
-// Columns are those of the task that the data is encoded for.
+// Columns are the columns of the task that the data is encoded for.
 func (d *Data) Columns() []task.Column {
 	if len(d.units) == 0 {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-fl/starling/model/known"
 )
 
-// Published says where anybody can get a base.
+// Published names the public place of a base.
 type Published struct {
 	Name     string // on a hub, owner/name; starling/NAME is one that the programs embed
 	Revision string // the commit there; empty: it has none

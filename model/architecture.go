@@ -86,7 +86,7 @@ type tied struct {
 	own         func(c *Config) *bool
 }
 
-// Textless reports whether the base reads something else than texts, and has no tokenizer.
+// Textless reports whether the base reads no text and has no tokenizer.
 func (c Config) Textless() bool { return c.arch().textless }
 
 // pools reports whether a head may read one state of a text.
@@ -128,7 +128,7 @@ func (c Config) FirstPosition() int {
 	return 0
 }
 
-// Separators is how many separators are between the texts of a pair.
+// Separators is the number of separators between the texts of a pair.
 func (c Config) Separators() int { return max(1, c.arch().between) }
 
 // MaxTokens is the longest text, special tokens included.

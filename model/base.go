@@ -20,7 +20,7 @@ const (
 // maxBase bounds a base file read from disk: 4 GiB.
 const maxBase = 4 << 30
 
-// Format is how a base's large tensors are stored.
+// Format names the storage of a base's large tensors.
 type Format string
 
 const (
@@ -232,7 +232,7 @@ func (b *Base) blob() (*SafeTensors, error) {
 	return &SafeTensors{Metadata: meta, Tensors: b.stored.Tensors}, nil
 }
 
-// SHA256 is that of the blob: the base's name. It reads all weights.
+// SHA256 is the hash of the blob, which names the base. It reads all weights.
 func (b *Base) SHA256() (sum [32]byte, err error) {
 	blob, err := b.View()
 	if err != nil {

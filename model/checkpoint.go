@@ -17,8 +17,7 @@ const (
 	CheckpointBase    = "base" // the base in Hugging Face layout, so that the folder is complete
 )
 
-// CheckpointInfo is what a checkpoint records beside its weights
-// (starling.json).
+// CheckpointInfo is the content of starling.json in a checkpoint.
 type CheckpointInfo struct {
 	Job          string             `json:"job,omitempty"`
 	Version      int                `json:"version"` // of the adapter: how many rounds were committed
@@ -79,13 +78,10 @@ type Checkpoint struct {
 	Adapter *Adapter
 }
 
-// WriteCheckpoint writes the folder: adapter_model.safetensors,
-// adapter_config.json, starling.json, README.md and base/. Method is filled in from the
-// adapter, and BaseSHA256, where it is empty, from the base. A base that an
-// earlier checkpoint has put there is not written again: it does not change from
-// round to round, and may be large. Where one of beside, folders of other checkpoints, is
-// over the same base with the same labels, its base is linked to, if the file system can,
-// and takes no room of its own.
+// WriteCheckpoint writes the folder: adapter_model.safetensors, adapter_config.json, starling.json, README.md and
+// base/. It takes an empty Method from the adapter and an empty BaseSHA256 from the base. It does not rewrite the
+// base of an earlier checkpoint. If a checkpoint in one of beside has the same base and labels, it links that base
+// where the file system can.
 func WriteCheckpoint(dir string, c *Checkpoint, beside ...string) error {
 	lay := c.Adapter.layout
 	info := c.CheckpointInfo

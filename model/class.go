@@ -21,8 +21,7 @@ func Classes() []Class {
 	return []Class{ClassLoRA, ClassHead, ClassBiases, ClassAdapters, ClassNorms, ClassMatrices, ClassEmbeddings}
 }
 
-// Class is that of one of the layout's tensors. What is not known to be less is a whole
-// matrix.
+// Class returns the class of one of the layout's tensors: a whole matrix, unless known to be less.
 func (l *Layout) Class(e Entry) Class {
 	switch e.Kind {
 	case KindA, KindB:

@@ -129,7 +129,7 @@ func (d Decoder) Windowed(l int) bool {
 	return d.Window > 0 && (d.Whole == 0 || (l+1)%d.Whole != 0)
 }
 
-// RopeOf is that of layer l.
+// RopeOf returns the rotation of layer l.
 func (d Decoder) RopeOf(l int) Rope {
 	if d.Windowed(l) && d.Local != (Rope{}) {
 		return d.Local

@@ -34,7 +34,7 @@ type Entry struct {
 	Start Start
 }
 
-// Start is what a tensor of a fresh adapter holds.
+// Start describes the initial values of a tensor of a fresh adapter.
 type Start uint8
 
 const (
@@ -154,7 +154,7 @@ func (e Entry) Changes() string {
 	return strings.TrimSuffix(e.Name, DeltaSuffix)
 }
 
-// HeadSize is how many of the vector's values are the head's, at every rank.
+// HeadSize is the number of the head's values in the vector, at every rank.
 func (l *Layout) HeadSize() int {
 	n := 0
 	for _, e := range l.entries {

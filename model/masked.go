@@ -9,7 +9,7 @@ type MaskedHead struct {
 	Activation  string
 }
 
-// MaskedHead is that of the base's architecture.
+// MaskedHead returns the modules of the base's architecture.
 func (c Config) MaskedHead() MaskedHead {
 	h := *c.arch().masked
 	if h.Activation == "" {

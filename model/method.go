@@ -291,8 +291,8 @@ func namesOf(maps []linear) (names []string) {
 	return names
 }
 
-// TargetsOf is the Method.Targets under which LoRA changes the linear maps that adapted names
-// and those called alike in other layers; "" where these are an architecture's own.
+// TargetsOf returns the Method.Targets that name, in all layers, the linear maps for which adapted is true in one;
+// "" for the architecture's default.
 func (c Config) TargetsOf(adapted func(name string) bool) string {
 	var names []string
 	for _, l := range c.linears() {

@@ -75,7 +75,7 @@ func (l *Layout) plainLoRA() bool {
 // holdsLoRA reports whether they are all there is beside modules that are trained whole.
 func (l *Layout) holdsLoRA() bool { return l.Method.Ranked() && !l.Method.Boxes() }
 
-// Module is what transformers calls a tensor or a module of the base in memory.
+// Module returns transformers' name of a tensor or module of the base.
 func (c Config) Module(name string) string {
 	if m := c.arch().modules; m != nil {
 		return m.Replace(name)

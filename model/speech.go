@@ -37,7 +37,7 @@ type Speech struct {
 // Convolutions are numbers of the front end's convolutions, first to last; 0 behind the last.
 type Convolutions [8]int
 
-// Len is how many there are.
+// Len is the number of convolutions.
 func (v Convolutions) Len() int {
 	if i := slices.Index(v[:], 0); i >= 0 {
 		return i
@@ -85,7 +85,7 @@ func SpeechConvolution(i int) (conv, norm string) {
 // Hears reports whether the base reads recordings.
 func (c Config) Hears() bool { return c.ModelType == "hubert" || c.ModelType == "wav2vec2" }
 
-// Samples is how many samples so many frames are made of.
+// Samples returns the number of samples that make so many frames.
 func (s Speech) Samples(frames int) int {
 	for i := s.Stride.Len() - 1; i >= 0; i-- {
 		frames = (frames-1)*s.Stride[i] + s.Kernel[i]
@@ -93,7 +93,7 @@ func (s Speech) Samples(frames int) int {
 	return frames
 }
 
-// Frames is how many frames so many samples make, 0 where they are too few for one.
+// Frames returns the number of frames that so many samples make, 0 where they are too few for one.
 func (s Speech) Frames(samples int) int {
 	for i := range s.Stride.Len() {
 		if samples < s.Kernel[i] {

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// TaskKind names a task: what a model is asked, and so what its head is. Package task
-// says what goes in, and how what comes out is scored.
+// TaskKind names a task, which decides the model's head. Package task encodes examples and scores predictions.
 type TaskKind string
 
 // Reading says what of a model a task's head reads.
@@ -21,7 +20,7 @@ const (
 	ReadsFrames                 // each frame's state of a recording
 )
 
-// Loss says what a step makes smaller.
+// Loss names the loss that a step minimizes.
 type Loss uint8
 
 const (
@@ -162,10 +161,10 @@ func (t *taskSpec) suits(c Config) error {
 	return nil
 }
 
-// Reads is what of the model the task's head reads.
+// Reads says which states of the model the task's head reads.
 func (t TaskKind) Reads() Reading { return t.of().reads }
 
-// Loss is what a step makes smaller.
+// Loss is the loss that a step minimizes.
 func (t TaskKind) Loss() Loss { return t.of().loss }
 
 // Judged reports whether a step can tell how many labels it has right.
@@ -175,10 +174,10 @@ func (t TaskKind) Judged() bool { return t.Loss() == LossLabel || t.Loss() == Lo
 // example.
 func (t TaskKind) OfTokens() bool { r := t.Reads(); return r == ReadsTokens || r == ReadsMasked }
 
-// Labelled reports whether examples, or their words, have labels, of a few that the job names.
+// Labelled reports whether examples, or their words, have labels from the job's list.
 func (t TaskKind) Labelled() bool { return t.of().labelled }
 
-// PredictsTokens reports whether what is told are a text's own tokens, whatever labels it has.
+// PredictsTokens reports whether the model predicts a text's own tokens.
 func (t TaskKind) PredictsTokens() bool {
 	r := t.Reads()
 	return r == ReadsMasked || r == ReadsNext || t == TaskDenoise

@@ -2,8 +2,7 @@ package model
 
 import "fmt"
 
-// TaskCausal is what comes next in a text, token by token: fine-tuning of a language model
-// on texts, or on what is to be written behind a prompt.
+// TaskCausal predicts a text's next token: fine-tuning of a language model on texts, or on completions of prompts.
 const TaskCausal TaskKind = "causal"
 
 var causalTask = taskSpec{

@@ -2,7 +2,7 @@ package model
 
 import "fmt"
 
-// TaskImage is one label for an image.
+// TaskImage gives an image one label.
 const TaskImage TaskKind = "image"
 
 var imageTask = taskSpec{

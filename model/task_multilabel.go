@@ -1,8 +1,7 @@
 package model
 
-// TaskMultiLabel is any number of labels for a text, as transformers' problem_type
-// multi_label_classification has it: each score says of one label alone whether it is
-// right, which it is above 0.
+// TaskMultiLabel gives a text any number of labels, as transformers' problem_type multi_label_classification: a
+// label is predicted if its own score is above 0.
 const TaskMultiLabel TaskKind = "multilabel"
 
 var multiLabelTask = taskSpec{

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// TaskPretrain is what a text's masked tokens were.
+// TaskPretrain predicts a text's masked tokens.
 const TaskPretrain TaskKind = "pretrain"
 
 var pretrainTask = taskSpec{

@@ -2,7 +2,7 @@ package model
 
 import "fmt"
 
-// TaskTranscribe is what is said in a recording, in characters.
+// TaskTranscribe writes the characters that are spoken in a recording.
 const TaskTranscribe TaskKind = "transcribe"
 
 var transcribeTask = taskSpec{

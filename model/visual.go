@@ -76,7 +76,7 @@ func (t T5) Page() (v ViT, looks bool) {
 	return t.Patched.ViT, t.Patched.On()
 }
 
-// PageStates is how many states of the page the base has in addition to the tokens'.
+// PageStates is the number of a page's states that the base has in addition to its tokens'.
 func (t T5) PageStates() int {
 	if t.Visual.On() {
 		return 1 + t.Visual.Patches()

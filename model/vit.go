@@ -39,18 +39,18 @@ const (
 // Sees reports whether the base reads images.
 func (c Config) Sees() bool { return c.ModelType == "vit" }
 
-// Grid is how many patches an image has from top to bottom and from left to right.
+// Grid returns the number of patches from top to bottom and from left to right.
 func (v ViT) Grid() (rows, columns int) {
 	return v.ImageSize.Height / v.PatchSize.Height, v.ImageSize.Width / v.PatchSize.Width
 }
 
-// Patches is how many an image has.
+// Patches is the number of patches of an image.
 func (v ViT) Patches() int {
 	rows, columns := v.Grid()
 	return rows * columns
 }
 
-// PatchValues is how many values a patch has.
+// PatchValues is the number of values of a patch.
 func (v ViT) PatchValues() int { return v.Channels * v.PatchSize.Height * v.PatchSize.Width }
 
 var vitArchitecture = architecture{

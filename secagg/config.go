@@ -68,8 +68,7 @@ const (
 	MaxWidth = 32      // bits of the ring Z/2^b
 )
 
-// Config is what a round's devices and server agree on, all of it public and
-// all of it bound into the plan hash.
+// Config holds what a round's devices and server agree on. It is public, and the plan hash binds it.
 type Config struct {
 	Dim       int // symbols per vector, 1..MaxDim
 	Width     int // b: the ring is Z/2^b, 1..32

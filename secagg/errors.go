@@ -48,7 +48,7 @@ var (
 	// ErrCommitment: a commitment does not decode to points of the group, or
 	// does not belong to the keys in the roster.
 	ErrCommitment = errors.New("secagg: bad commitment")
-	// ErrLot: what a device drew is missing, is not its own, or is there though nothing is dealt.
+	// ErrLot: a device's lot is missing, is not its own, or is there although the round is not dealt.
 	ErrLot = errors.New("secagg: bad lot")
 	// ErrErased: the machine has been aborted and its secrets erased.
 	ErrErased = errors.New("secagg: round left, secrets erased")

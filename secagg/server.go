@@ -117,7 +117,7 @@ func (s *Server) receive(j *Examined) (int, error) {
 	return i, nil
 }
 
-// A Message is what a device sends in turns 2 to 5: Shares, Masked, Confirmation or Reveal.
+// A Message is a device's message of turns 2 to 5: Shares, Masked, Confirmation or Reveal.
 type Message interface {
 	examined(s *Server, from ID) *Examined
 }

@@ -77,7 +77,7 @@ type Config struct {
 	Doing func(what string)
 }
 
-// Result is what a simulation came to.
+// Result is the result of a simulation.
 type Result struct {
 	Rounds     []Round        `json:"rounds"`
 	Adapter    *model.Adapter `json:"-"`
@@ -85,10 +85,10 @@ type Result struct {
 	BestRank   int            `json:"best_rank,omitempty"`  // by Validation, or where nothing was validated by Fleet
 	Fleet      []RankAccuracy `json:"fleet,omitempty"`      // what the clients found, see metric.BestOf
 
-	// Guarantee is what the simulated deployment would have spent.
+	// Guarantee is the cost of the simulated deployment.
 	Guarantee       dp.Guarantee `json:"guarantee"`
 	NoiseMultiplier float64      `json:"noise_multiplier"`
-	// Search is what the whole of Config.Search would have spent; nil without one, or noise.
+	// Search is the cost of the whole of Config.Search; nil without one, or without noise.
 	Search *dp.Guarantee `json:"search,omitempty"`
 	// Rho is the noise's expected norm over the clip norm at the largest rank:
 	// z*sqrt(d)/(q*N) (docs/SIMULATE.md).

@@ -79,7 +79,7 @@ func (s seat) Train(ctx context.Context, t edge.Task) ([]float32, error) {
 	return c.out.Delta, c.out.Err
 }
 
-// Close does nothing: the cohort is another's.
+// Close does nothing: another owns the cohort.
 func (s seat) Close() error { return nil }
 
 // leave says that a client is done.

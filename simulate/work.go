@@ -15,7 +15,7 @@ import (
 	"github.com/starling-fl/starling/model/trainer"
 )
 
-// Plan is what a round asks of every client, as plain values.
+// Plan holds what a round asks of every client, as plain values.
 type Plan struct {
 	Round        uint64        `cbor:"1,keyasint"`
 	Rank         int           `cbor:"2,keyasint"`
@@ -146,16 +146,15 @@ func (a *Assignment) Contribute(ctx context.Context, trainer edge.Trainer, c Cli
 	return symbols, norms, nil
 }
 
-// Tally is what clients' contributions come to. Sums of integers and counts do
-// not depend on the order; norms are kept by place in the cohort, for the same
-// reason.
+// Tally adds up clients' contributions. Integer sums and counts do not depend on the order; norms are kept by
+// place in the cohort, for the same reason.
 type Tally struct {
 	Sum   []int64
 	Empty int // clients without an example
 	Norms [][]float64
 }
 
-// NewTally is that of no client, for a cohort of n.
+// NewTally returns an empty tally for a cohort of n.
 func (a *Assignment) NewTally(n int) *Tally {
 	return &Tally{Sum: make([]int64, a.Size()), Norms: make([][]float64, n)}
 }

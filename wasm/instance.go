@@ -11,8 +11,7 @@ import (
 	"github.com/starling-fl/starling/quant/nf4"
 )
 
-// Instance is a program with a memory of its own. Calls exclude one another: a
-// Close waits for the Step that is running.
+// Instance is a program with its own memory. Calls exclude one another: Close waits for a running Step.
 type Instance struct {
 	program *Program
 

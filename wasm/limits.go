@@ -5,8 +5,8 @@ import "github.com/starling-fl/starling/wasm/cost"
 // PageSize is WebAssembly's memory page in bytes.
 const PageSize = 65536
 
-// MaxMemoryPages is what an address can reach, 4 GiB: a limit for callers that make no instance of a program,
-// or have limits of their own.
+// MaxMemoryPages is the whole address space, 4 GiB: a limit for callers that make no instance, or have limits of
+// their own.
 const MaxMemoryPages = 1 << 16
 
 // Hard limits of the format, the same for everyone.

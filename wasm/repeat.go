@@ -15,7 +15,8 @@ type Repeat struct {
 	Rounds int      `json:"rounds"`
 }
 
-// Move is how a number follows from that of a round: it grows by Step with each, and is Odd larger in every other one.
+// Move describes how a number changes with a repeat's round: it grows by Step each round, and by Odd more in every
+// other one.
 type Move struct {
 	Step int64 `json:"step"`
 	Odd  int64 `json:"odd"`

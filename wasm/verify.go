@@ -6,7 +6,7 @@ import (
 	"github.com/starling-fl/starling/wasm/cost"
 )
 
-// Report is what Verify proved about a program.
+// Report holds what Verify proved about a program.
 type Report struct {
 	Manifest     *Manifest // what the program says of itself
 	MemoryPages  uint32
@@ -27,7 +27,7 @@ type SegmentReport struct {
 	// Cost bounds the units that a call executes outside dynamic loops; with
 	// what those draw from the budget it never exceeds Report.CostLimit.
 	Cost uint64
-	// Budget is what the host grants to dynamic loops on each call.
+	// Budget is the number of units that the host grants to budgeted loops on each call.
 	Budget uint64
 }
 

@@ -36,7 +36,7 @@ var (
 	ErrURL = errors.New("bucket")
 	// ErrAbsent: the bucket has nothing of that name.
 	ErrAbsent = errors.New("there is no such object")
-	// ErrContent: what the bucket has under a hash is something else.
+	// ErrContent: an object's content does not have the hash that names it.
 	ErrContent = errors.New("the content is not what its name says")
 )
 
@@ -112,7 +112,7 @@ func Open(text string) (*Bucket, error) {
 	return b, nil
 }
 
-// InClear reports whether requests go to another machine without TLS: whoever is between reads the models.
+// InClear reports whether requests go to another machine without TLS, so that the network can read the models.
 func (b *Bucket) InClear() bool {
 	u := b.client.EndpointURL()
 	ip := net.ParseIP(u.Hostname())

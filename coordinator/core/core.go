@@ -154,16 +154,16 @@ func (c *Core) NextRound() uint64 { return c.nextRound }
 // ClipNorm is the clip norm of the next round, at the largest rank.
 func (c *Core) ClipNorm() float64 { return c.clip }
 
-// Seed is that of the initial adapter.
+// Seed is the seed of the initial adapter.
 func (c *Core) Seed() uint64 { return c.seed }
 
-// Terms are what follows from the job and the base. They do not change.
+// Terms follow from job and base, and do not change.
 func (c *Core) Terms() *Terms { return c.t }
 
 // Randomness is where all of the job's randomness is from.
 func (c *Core) Randomness() Randomness { return c.rnd }
 
-// Budget is what all rounds together may cost. New has verified that they do not cost more.
+// Budget limits the cost of all rounds together. New has verified that they do not cost more.
 func (c *Core) Budget() accounting.Budget { return c.t.Budget }
 
 // NoiseMultiplier is z of the budget's guarantee.
@@ -175,7 +175,7 @@ func (c *Core) Ranks() []int { return c.t.Ranks() }
 // Units is the expected number of contributions to a round.
 func (c *Core) Units() float64 { return c.t.Units }
 
-// Denominator is what the sum of updates is divided by: Units times their mean weight.
+// Denominator divides the sum of updates: Units times their mean weight.
 func (c *Core) Denominator() float64 { return c.t.Units * c.t.weight() }
 
 // UplinkBits is the width of a masked coordinate on the wire.
@@ -224,7 +224,7 @@ func (c *Core) ContinueAt(round uint64) error {
 	return nil
 }
 
-// Draw is a round as it was drawn, before anybody has answered.
+// Draw is a drawn round that no device has answered yet.
 type Draw struct {
 	id       uint64  // of the round; contributions' randomness is keyed by it
 	rank     int     // 0: the head alone
@@ -281,10 +281,10 @@ func (d *Draw) Rank() int { return d.rank }
 // Cohort lists the members of the population that are in, ascending.
 func (d *Draw) Cohort() []int { return d.cohort }
 
-// Vector is how a contribution is encoded.
+// Vector describes how a contribution is encoded.
 func (d *Draw) Vector() contract.Vector { return d.vector }
 
-// Spec is what the round's noise is made from.
+// Spec determines the round's noise.
 func (d *Draw) Spec() dp.ReleaseSpec { return d.spec }
 
 // ClipNorm is the largest rank's clip norm.
@@ -322,8 +322,8 @@ func (d *Draw) Event() dp.Event { return d.event }
 // Variance is the variance of the round's noise.
 func (d *Draw) Variance() dp.Variance { return d.event.Sigma2 }
 
-// Slice is what devices start a round of the rank from, as a message and as the values that the
-// message decodes to. message is nil if they are the initial adapter, which follows from its seed.
+// Slice returns the adapter at a rank from which devices start a round: the message, and the values that it
+// decodes to. message is nil for the initial adapter, which follows from its seed.
 func (c *Core) Slice(rank int) (message []byte, values []float32, err error) {
 	target := c.adapter.Slice(rank)
 	if c.version == 0 && c.t.Start == nil {

@@ -82,7 +82,7 @@ func (c *Core) note(d *Draw, sum []int64, devices int, shares uint64) {
 	c.movement.take(sum[:d.vector.Lattice.D()], variance, d.vector.Lattice.B2(), int(d.kept*float64(devices)))
 }
 
-// Movement is what the released rounds of this process say of it.
+// Movement returns how far the released rounds of this process moved the adapter.
 func (c *Core) Movement() Movement { return c.movement }
 
 // Silent is the expected number of units less those that reported figures, with its noise; zero

@@ -40,7 +40,7 @@ func (t *Terms) extreme(choose func(b2, other int64, size, others int) (int64, i
 	return t.ReleaseSpec(1, b2, cert).Event(size)
 }
 
-// Promise is what all rounds come to at the rank that costs the most.
+// Promise is the cost of all rounds at the costliest rank.
 func (t *Terms) Promise() (dp.Guarantees, error) {
 	all, err := t.Costliest()
 	if err != nil {

@@ -335,7 +335,7 @@ func contractOf(j job.Job) contract.Job {
 	return contract.Job{Uplink: j.Wire.Uplink, Providers: j.Providers.Max, Groups: j.Privacy.Groups, Masking: j.Masking()}
 }
 
-// Bounds are those of what each round begins with, as devices are told.
+// Bounds are the announced bounds of a round's start.
 func (t *Terms) Bounds() wire.Bounds {
 	b := t.Job.Bounds
 	return wire.Bounds{A: b.A, B: b.B, Head: b.Head, Bias: b.Bias, Whole: b.Whole, Modules: b.Modules}

@@ -11,7 +11,7 @@ import (
 	"github.com/starling-fl/starling/dp/accounting"
 )
 
-// Total is what a pool's jobs cost together, for a device that is in all of them.
+// Total is the joint cost of a pool's jobs to a device that is in all of them.
 type Total struct {
 	Pool      string        `json:"pool"`
 	Jobs      int           `json:"jobs"`

@@ -26,9 +26,9 @@ type Config struct {
 	// closed. A job that is over stays mounted, so that devices are told, until it is archived.
 	Mount   func(j store.Hosted, c *coordinator.Coordinator) error
 	Unmount func(name string)
-	// MaxOpen is how many jobs are open at once; others wait in a queue. 0: 4.
+	// MaxOpen limits the open jobs; others wait in a queue. 0: 4.
 	MaxOpen int
-	// Every is how often the store is asked what operators want. 0: 2 s.
+	// Every is the interval at which the store is read for operators' orders. 0: 2 s.
 	Every time.Duration
 	Log   *slog.Logger
 }

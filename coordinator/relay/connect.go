@@ -16,7 +16,7 @@ import (
 // ErrUnreachable is a NATS server that does not answer, or does not let this part in.
 var ErrUnreachable = errors.New("relay: cannot reach NATS")
 
-// Access is how a part of a deployment reaches NATS, and shows who it is.
+// Access holds the address and credentials with which a part of a deployment reaches NATS.
 type Access struct {
 	URL string // may hold a name and a password
 	natsaccess.Access

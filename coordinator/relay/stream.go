@@ -200,7 +200,7 @@ func (s *stream) grant(n int) {
 	}
 }
 
-// Read is what the device sent.
+// Read reads bytes that the device sent.
 func (s *stream) Read(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,7 +5,7 @@ import "time"
 // Whole is the shard number of the whole cohort in an event or an effect.
 const Whole = -1
 
-// Event is what happened. The set is closed.
+// Event is an input of the machine. The set is closed.
 type Event interface{ event() }
 
 type (
@@ -65,7 +65,7 @@ func (Released) event()      {}
 func (ReleaseFailed) event() {}
 func (Abort) event()         {}
 
-// Effect is what the driver must do, in the order given. The set is closed.
+// Effect is an action that the driver carries out, in the order given. The set is closed.
 type Effect interface{ effect() }
 
 type (

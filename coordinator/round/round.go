@@ -117,7 +117,7 @@ type Config struct {
 	// Enough is the fraction of the shards that have not failed, in (0, 1], that must have revealed
 	// before the others are hurried; with 1 none is.
 	Enough float64
-	// Grace is what a state of a shard may still take once the round hurries.
+	// Grace is the time left to a shard's state once the round hurries.
 	Grace time.Duration
 }
 
@@ -203,7 +203,7 @@ func New(cfg Config) (*Machine, error) {
 	return m, nil
 }
 
-// State is the state of the round: that of the shard which is furthest behind.
+// State returns the state of the slowest shard.
 func (m *Machine) State() State {
 	switch {
 	case m.end != 0:

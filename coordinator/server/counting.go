@@ -111,8 +111,7 @@ func (c *countingConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write gives the peer writeTimeout to take p: one that has stopped reading holds
-// its connection no longer.
+// Write ends the connection if the peer takes longer than writeTimeout for p.
 func (c *countingConn) Write(p []byte) (int, error) {
 	if !c.upgraded.Load() {
 		_ = c.Conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // a closed connection's Write says so

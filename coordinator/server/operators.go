@@ -195,7 +195,7 @@ func (s *desk) serveInvitations(w http.ResponseWriter, r *http.Request) {
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) { return f.Invitations() })
 }
 
-// Reached is how devices reach the coordinator, as serve last stored it.
+// Reached returns the address by which devices reach the coordinator, as serve last stored it.
 type Reached struct {
 	Token string `json:"token"` // without a secret; empty before
 }

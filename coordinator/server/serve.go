@@ -12,7 +12,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/internal/origin"
 )
 
-// ErrOpen is a listener that others can reach, for a job that anybody may join.
+// ErrOpen: other machines can reach the listener of a job that anybody may join.
 var ErrOpen = errors.New("server: off loopback a device must show a secret")
 
 // Serve serves devices on the endpoint until ctx is done, then closes the

@@ -35,7 +35,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 )
 
-// Config is how a coordinator is served.
+// Config sets addresses, TLS and limits of a served coordinator.
 type Config struct {
 	// Pages are the join page and the dashboard, served at /; nil serves none.
 	Pages http.Handler

@@ -26,7 +26,7 @@ import (
 	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
-// SiteConfig is how a host's jobs are served.
+// SiteConfig sets addresses, TLS and limits of a host's jobs.
 type SiteConfig struct {
 	Host    *jobs.Host
 	Pages   http.Handler   // as Config has it, for each job

@@ -13,8 +13,7 @@ import (
 	"github.com/starling-fl/starling/secagg/log"
 )
 
-// Witness is one that signs heads of a log which it has seen grow, by C2SP's tlog-witness.
-// Its methods are for one goroutine.
+// Witness signs heads of a log that it has seen grow, by C2SP's tlog-witness. Its methods are for one goroutine.
 type Witness struct {
 	URL  string // to which /add-checkpoint is appended
 	HTTP *http.Client

@@ -55,7 +55,7 @@ const fetchTries = 3
 // maxSource bounds what is fetched: a base's file, with its configuration and tokenizer.
 const maxSource = 4<<30 + 64<<20
 
-// Local is what this machine has of a job's base and start.
+// Local holds a job's base and start on this machine.
 type Local interface {
 	// Base returns the job's base.
 	Base(job.Job) (*model.Base, error)
@@ -63,8 +63,7 @@ type Local interface {
 	Fill(*coordinator.Config) error
 }
 
-// Shelf is where an owner of jobs puts what another one may need, and has from there what it does
-// not have itself. Without a bucket it does neither.
+// Shelf exchanges bases, starts and releases between owners by way of a bucket. Without a bucket it does nothing.
 type Shelf struct {
 	bucket *bucket.Bucket // nil: none
 	dir    string         // the server's, whose blobs/ has what was fetched

@@ -79,7 +79,7 @@ type Config struct {
 	Now      func() time.Time // nil: time.Now
 }
 
-// An Issuer is an OpenID provider whose people are operators.
+// An Issuer is an OpenID provider that signs operators in.
 type Issuer struct {
 	cfg    Config
 	host   string // of its URL, for people
@@ -291,7 +291,7 @@ func (i *Issuer) reached() (*found, error) {
 	return i.found, nil
 }
 
-// MarshalJSON is what the dashboard shows of it.
+// MarshalJSON writes the issuer's state for the dashboard.
 func (i *Issuer) MarshalJSON() ([]byte, error) {
 	_, err := i.reached()
 	return json.Marshal(struct {

@@ -33,7 +33,7 @@ import (
 const CallbackPath = "/v1/oidc/callback"
 
 const (
-	// LoginLife is how long a login at the issuer may take.
+	// LoginLife limits the time of a login at the issuer.
 	LoginLife  = 10 * time.Minute
 	mostCookie = 128
 )

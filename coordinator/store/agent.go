@@ -17,7 +17,7 @@ const agentSchema = `CREATE TABLE IF NOT EXISTS agent (key BLOB PRIMARY KEY CHEC
 // MaxAgent bounds, in bytes, what is kept of a device's name for itself.
 const MaxAgent = 64
 
-// Agent stores what a device calls itself, if that has changed.
+// Agent stores the device's own name for its program, if it has changed.
 func (s *Store) Agent(key [32]byte, said string) error {
 	if len(said) > MaxAgent {
 		return fmt.Errorf("store: an agent of %d bytes, limit %d", len(said), MaxAgent)

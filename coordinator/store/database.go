@@ -143,7 +143,7 @@ func (d *database) again(ask func() error) {
 	}
 }
 
-// Query asks again what could not be asked.
+// Query is sql.DB's Query, tried again while the database is away.
 func (d *database) Query(query string, args ...any) (rows *sql.Rows, err error) {
 	d.again(func() error {
 		rows, err = d.DB.Query(query, args...)
@@ -152,7 +152,7 @@ func (d *database) Query(query string, args ...any) (rows *sql.Rows, err error) 
 	return rows, err
 }
 
-// QueryRow likewise.
+// QueryRow is sql.DB's QueryRow, tried again while the database is away.
 func (d *database) QueryRow(query string, args ...any) (row *sql.Row) {
 	d.again(func() error {
 		row = d.DB.QueryRow(query, args...)

@@ -44,11 +44,11 @@ CREATE TRIGGER IF NOT EXISTS spending_update BEFORE UPDATE ON spending BEGIN SEL
 CREATE TRIGGER IF NOT EXISTS spending_delete BEFORE DELETE ON spending BEGIN SELECT RAISE(ABORT, 'spendings are append-only'); END;
 `
 
-// Want is what operators ask of a job; State is what has become of it.
+// Want is an operator's order for a job; State is the job's state.
 type (
-	// Want is what operators ask of a job.
+	// Want is an operator's order for a job.
 	Want string
-	// State is what has become of a job.
+	// State is the state of a job.
 	State string
 )
 
@@ -342,7 +342,7 @@ func (f *Fleet) Steer(name string, want Want, reason string) error {
 	})
 }
 
-// SetState stores what has become of a job.
+// SetState stores the state of a job.
 func (s *Store) SetState(name string, state State, reason string) error {
 	return s.tx(func(tx *sql.Tx) error {
 		_, err := tx.Exec(`UPDATE hosted SET state = $1, reason = $2 WHERE name = $3`, state, plain(reason[:min(len(reason), 1000)]), name)

@@ -21,7 +21,7 @@ const (
 	Charged   Outcome = "charged"   // paid for, nothing released
 )
 
-// Round is what is fixed when a round is drawn.
+// Round holds what is fixed when a round is drawn.
 type Round struct {
 	Version     uint64 // of the checkpoint it starts from; 0 is the initial adapter
 	Rank        int

@@ -48,14 +48,14 @@ type Spent struct {
 	Entries        int64
 }
 
-// Bought is what one job has spent.
+// Bought has the charged rounds of one job.
 type Bought struct {
 	Pool   string
 	Floor  float64
 	Rounds map[uint64]Cost
 }
 
-// Cost is what one round costs.
+// Cost is the cost of one round.
 type Cost struct {
 	Event   dp.Event
 	Charged bool // false: it is under way, or ended with its process

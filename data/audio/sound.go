@@ -87,7 +87,7 @@ func (s *Sound) Check() error {
 	return nil
 }
 
-// Seconds is how long it lasts.
+// Seconds is the length of the recording.
 func (s *Sound) Seconds() float64 { return float64(len(s.Samples)) / float64(s.Rate) }
 
 func checkShape(rate, channels int) error {

@@ -53,7 +53,7 @@ type DocumentConfig struct {
 	// that has none of its keys is not asked.
 	Asked map[string]int
 
-	// What a scanner makes of them. All else stays as it is.
+	// Pages, Noise and Unnamed set what a scanner makes of a document. All else stays the same.
 	Pages bool    // each with a picture of its page, of PageSideDrawn pixels
 	Noise float64 // of letters and digits that are read as another one, 0..1; answers are the printed ones
 	// Unnamed leaves the sender's name out of what is printed and read: the logo alone tells it.

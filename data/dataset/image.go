@@ -23,7 +23,7 @@ type Image struct {
 // hundred times its file.
 func Deferred(read func() (*Image, error)) *Image { return &Image{read: read} }
 
-// Decoded is the image with its pixels: itself, but for one that is Deferred.
+// Decoded returns the image with its pixels; only a Deferred one is decoded.
 func (m *Image) Decoded() (*Image, error) {
 	if m.read == nil {
 		return m, nil
@@ -63,8 +63,8 @@ func newImage(w, h, channels int) *Image {
 	return &Image{Width: w, Height: h, Channels: channels, Pixels: make([]float32, w*h*channels)}
 }
 
-// FromRGBA is an opaque picture of bytes: red, green, blue and one that does not count,
-// for each pixel, row by row. One without a colour has one channel.
+// FromRGBA returns an opaque picture of RGBA bytes, row by row; alpha is ignored. A picture without colour has one
+// channel.
 func FromRGBA(w, h int, pixels []byte) (*Image, error) {
 	if err := checkSize(w, h); err != nil {
 		return nil, err

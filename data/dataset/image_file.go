@@ -14,8 +14,8 @@ func IsImage(name string) bool {
 	return !beside(name) && slices.Contains([]string{".png", ".jpg", ".jpeg", ".pgm", ".ppm"}, strings.ToLower(filepath.Ext(name)))
 }
 
-// OpenImage is the image of a file, which stays there and is decoded whenever it is used:
-// one that changes meanwhile is refused. What is no image is told now, by its header.
+// OpenImage returns an image that is decoded from its file at each use, and refused if the file changes meanwhile.
+// A file that is no image is refused at once, by its header.
 func OpenImage(path string) (*Image, error) {
 	open, sum, err := keptFile(path, maxImage, checkHeader, DecodeImage)
 	if err != nil {

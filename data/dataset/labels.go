@@ -59,7 +59,7 @@ func (e *Example) Form() Form {
 	return FormTexts
 }
 
-// Form is that of the first example; FormBare where it is a text and the set has no labels.
+// Form returns the form of the first example; FormBare for a text in a set without labels.
 func (s *Set) Form() Form {
 	if len(s.Examples) == 0 {
 		return FormBare

@@ -32,8 +32,8 @@ func Recorded(s *audio.Sound) (*Recording, error) {
 	return &Recording{sound: s}, nil
 }
 
-// DeferredRecording is one that is read whenever it is used: decoded, a minute takes four
-// times its file.
+// DeferredRecording returns a recording that is decoded at each use: decoded samples take four times the file's
+// memory.
 func DeferredRecording(read func() (*audio.Sound, error)) *Recording { return &Recording{read: read} }
 
 // Decoded are its samples.
@@ -48,8 +48,8 @@ func (r *Recording) Decoded() (*audio.Sound, error) {
 	return got, got.Check()
 }
 
-// Identity tells a recording from others: the hash of its file where it has one, else its
-// rate and samples, big-endian; nothing of one that is DeferredRecording.
+// Identity identifies a recording: the hash of its file where it has one, else its rate and samples, big-endian;
+// empty for a DeferredRecording.
 func (r *Recording) Identity() []byte {
 	if r.sum != nil || r.sound == nil {
 		return r.sum

@@ -33,8 +33,8 @@ func within(folder, name string) (string, error) {
 	return filepath.Join(folder, name), nil
 }
 
-// OpenRecording is the recording of a file, which stays there and is decoded whenever it is
-// used: one that changes meanwhile is refused. What cannot be used is told now.
+// OpenRecording returns a recording that is decoded from its file at each use, and refused if the file changes
+// meanwhile. A file that cannot be used is refused at once.
 func OpenRecording(path string) (*Recording, error) {
 	heard := func(data []byte) error { _, err := audio.Decode(data); return err }
 	open, sum, err := keptFile(path, audio.MaxFile, heard, audio.Decode)

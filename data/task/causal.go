@@ -206,7 +206,7 @@ func (c *causal) encodeTalk(e *dataset.Example, b Batch, row int) error {
 	return nil
 }
 
-// Places are those whose next token is told.
+// Places are the positions whose next token is predicted.
 func (c *causal) Places(b Batch, row int) []int { at, _ := MaskedPlaces(b, row); return at }
 
 // Truths are the tokens that come next there.

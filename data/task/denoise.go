@@ -55,7 +55,7 @@ func (d *denoise) Same(a, b *dataset.Example) bool {
 	return a.User == b.User && a.Text == b.Text && slices.Equal(a.Words, b.Words) && slices.Equal(a.Boxes, b.Boxes)
 }
 
-// Encode hides always the same of a document.
+// Encode hides the same parts of a document each time.
 func (d *denoise) Encode(e *dataset.Example, b Batch, row int) error {
 	ids, boxes, err := d.document(e)
 	if err != nil {
@@ -154,7 +154,7 @@ func (o objective) rewrite(ids []int32, boxes [][4]int32, picked []int, room int
 	return in, at, out
 }
 
-// Places are those of what is written.
+// Places are the positions of the written tokens.
 func (d *denoise) Places(b Batch, row int) []int { at, _ := MaskedPlaces(b, row); return at }
 
 // Truths are the tokens that are written.

@@ -69,7 +69,7 @@ func (m *multiLabel) Figures(s *Score, said, right [][]int, names []string) {
 	s.Notes = append(s.Notes, fmt.Sprintf("micro-F1 %.1f %%; the accuracy is of texts with exactly the right labels", 100*f1))
 }
 
-// AnyOf chooses any number of labels, each one by itself if its sigmoid is above a half.
+// AnyOf chooses each label whose own sigmoid is above a half.
 var AnyOf Choice = anyOf{}
 
 type anyOf struct{}

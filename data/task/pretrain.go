@@ -22,7 +22,7 @@ const Places = "places"
 // maskedShare of a text's tokens are told (Devlin et al. 2019).
 const maskedShare = 0.15
 
-// A Drawer is a Task whose rows are drawn anew each time that the model learns from them.
+// A Drawer is a Task that draws its rows anew for each pass of training.
 type Drawer interface {
 	// Draw is Encode, except that what Encode draws the same way each time is drawn from rnd.
 	Draw(rnd io.Reader, e *dataset.Example, b Batch, row int) error
@@ -183,7 +183,7 @@ func (m *masked) draw(rnd io.Reader, b Batch, row int) error {
 	return nil
 }
 
-// Places are those that are to be told, of the row's masked ones.
+// Places are the masked positions that are predicted.
 func (m *masked) Places(b Batch, row int) []int { at, _ := MaskedPlaces(b, row); return at }
 
 // Truths are the tokens that were masked.

@@ -306,8 +306,8 @@ func (s *Span) Best(e *dataset.Example, logits []float32) (text string, probabil
 	return s.text(wordsOf(e), in, from, to), probability, nil
 }
 
-// Loss is of softmaxes over all tokens of the row, as training has them; of an example
-// without answers that of the first token.
+// Loss is the cross-entropy of softmaxes over all tokens of the row, as in training; an example without answers
+// points at the first token.
 func (s *Span) Loss(e *dataset.Example, logits []float32) (loss float64, stands bool, err error) {
 	in, _, first, err := s.pair(e)
 	if err != nil {

@@ -83,7 +83,7 @@ func (t *tags) Encode(e *dataset.Example, b Batch, row int) error {
 	return nil
 }
 
-// Places are those of the words: of the first token of each that there was room for.
+// Places are the positions of the words' first tokens, as far as they fit.
 func (t *tags) Places(b Batch, row int) []int {
 	weights, n := b[2].F32, b[2].Size()
 	var at []int

@@ -11,7 +11,7 @@ import (
 // may be started.
 var ErrBudget = errors.New("privacy budget would be passed")
 
-// Budget is what a job may spend in all.
+// Budget limits a job's epsilon at a delta.
 type Budget struct {
 	Epsilon float64
 	Delta   float64

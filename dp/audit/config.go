@@ -34,8 +34,7 @@ type Config struct {
 	// Level is the probability with which the lower bound may be above the truth, over
 	// all ways of looking together. 0 is DefaultLevel.
 	Level float64
-	// Trace is how the fleet comes and goes, by round, over and over; empty: all are
-	// there and stay.
+	// Trace is the fleet's attendance by round, repeated; empty: all are there and stay.
 	Trace []Attendance
 	// Limit bounds the time: rounds that were not made by then are left out of the
 	// bound and of the ledger. 0 is DefaultLimit.
@@ -79,8 +78,7 @@ type Result struct {
 	// Epsilon is the lower bound: with the probability Confidence the job keeps no smaller epsilon
 	// at its delta.
 	Epsilon float64 `json:"epsilon_lower"`
-	// Most is what the bound would be if every guess were right: with these canaries no flaw can
-	// show more.
+	// Most is the bound if every guess were right: these canaries can show no more.
 	Most   float64      `json:"epsilon_most"`
 	Best   Guesses      `json:"best"`
 	Ledger dp.Guarantee `json:"ledger"`
@@ -95,8 +93,8 @@ type Result struct {
 // PassResult is one run of the job, and every way in which it was scored.
 type PassResult struct {
 	Pass Pass `json:"pass"`
-	// Runs is how often the job was run: more than once where its population is too small for enough canaries.
-	// Each run has canaries of its own.
+	// Runs counts the runs of the job: more than one where its population is too small for enough canaries. Each
+	// run has canaries of its own.
 	Runs     int       `json:"runs"`
 	Canaries int       `json:"canaries"` // of all runs
 	Rounds   int       `json:"rounds"`   // of all runs, charged, released or not

@@ -45,8 +45,7 @@ type Options struct {
 	// Tiny are the same settings on TinyBase with TinySequence tokens, for gradient matching
 	// where it takes too long on the job's own base; nil: it is left out there.
 	Tiny func(ctx context.Context) (Settings, error)
-	// Tries is how often gradient matching trains for each update; 0: as often as there is
-	// time for.
+	// Tries is the number of trainings of gradient matching for each update; 0: as many as there is time for.
 	Tries int
 	Seed  []byte // everything random follows from it; nil: a random one
 	// Progress is told of trials done; may be nil.

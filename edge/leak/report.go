@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Report is what was tried, and with what result.
+// Report lists the attacks that were tried, and their results.
 type Report struct {
 	Trials   int      `json:"trials"`
 	Examples int      `json:"examples"` // that an update averages
@@ -103,7 +103,7 @@ func bounded(bits float64) float64 {
 	return bits
 }
 
-// Limits is what a report says nothing of.
+// Limits lists what a report does not cover.
 const Limits = `Not tried: the order of tokens; what several rounds show together; whether it is one of a few
 texts that somebody has already; bases and starts that were made for your texts (try your own:
 --data); and whatever nobody has thought of. The bound against all of it is this device's own noise.`

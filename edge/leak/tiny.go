@@ -10,7 +10,7 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// TinySequence is how many tokens an example has on a tiny base.
+// TinySequence is the number of tokens of an example on a tiny base.
 const TinySequence = 8
 
 // TinyBase returns an untrained encoder of two narrow layers, whose training steps take less than a

@@ -43,7 +43,7 @@ func (s Scheme) String() string {
 	return "clear:" + s.Name
 }
 
-// Config is what all rows of a report share.
+// Config holds the settings of all rows of a report.
 type Config struct {
 	Cohort          int     // devices in a round, 3..1024
 	Shard           int     // largest shard, 3..1024, from which the ring's width follows

@@ -22,7 +22,7 @@ import (
 	"github.com/starling-fl/starling/secagg"
 )
 
-// Parts is what a device's bytes of one round were for, up and down together.
+// Parts divides a device's bytes of one round by purpose, up and down together.
 type Parts struct {
 	Vector     float64 `json:"vector"`     // the update
 	Slices     float64 `json:"slices"`     // the adapter's values, HTTP included

@@ -56,7 +56,7 @@ func newRow(set *setting, m measurement, s *Subject) Row {
 	}
 }
 
-// Report is what was found, row by row.
+// Report has one row for each measured scheme.
 type Report struct {
 	Preset          string      `json:"preset,omitempty"`
 	Updates         string      `json:"updates"` // where they came from

@@ -19,8 +19,7 @@ import (
 	"github.com/starling-fl/starling/wasm/program"
 )
 
-// Subject is what a measurement sends around: a model, a rank, and one update
-// a device.
+// Subject is the measured payload: a model, a rank, and one update for each device.
 type Subject struct {
 	base    *model.Base
 	layout  *model.Layout

@@ -130,8 +130,7 @@ func Human(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// Named is how a tick of chosen values is called: settings as they were set, large
-// numbers as one says them.
+// Named returns the label of a tick: small numbers as they were given, large ones by Human.
 func Named(v float64) string {
 	if v >= 1e4 {
 		return Human(v)

@@ -24,7 +24,7 @@ type Config struct {
 	Pages     bool // each document with a picture: words where they stand, and of generated invoices the logo
 }
 
-// Federation is what was put together.
+// Federation is a federation of document sets.
 type Federation struct {
 	// Train are the questions that clients hold, and behind them those of one document in
 	// ten that none holds, on which validation chooses.

@@ -32,7 +32,7 @@ type Config struct {
 	// Drop is the chance that a device hangs up before its update and comes back a second
 	// later.
 	Drop float64
-	// Late is how late one device of the fleet sends its shares in every round.
+	// Late is the delay with which one device of the fleet sends its shares in every round.
 	Late time.Duration
 	// By are addresses (host:port) that devices dial in turn, in place of the token's: the
 	// gateways behind its name.
@@ -149,7 +149,7 @@ func (f *Fleet) play(ctx context.Context, joining chan struct{}, by *http.Client
 	}
 }
 
-// Report is what the devices saw.
+// Report holds the counts that the devices saw.
 type Report struct {
 	Devices   int     `json:"devices"`
 	Connected int     `json:"connected"` // at most, at a time
@@ -164,7 +164,7 @@ type Report struct {
 	Rounds          []Round `json:"rounds"`
 }
 
-// Round is one that devices of the fleet were in.
+// Round is a round in which devices of the fleet took part.
 type Round struct {
 	Round     uint64  `json:"round"`
 	Assigned  int     `json:"assigned"`
@@ -254,7 +254,7 @@ func (s *seen) outcome(m *wire.Outcome) {
 	})
 }
 
-// Report is what was seen until now.
+// Report returns the counts so far.
 func (f *Fleet) Report() Report {
 	s := &f.seen
 	s.mu.Lock()

@@ -25,10 +25,10 @@ const (
 	handshake       = 10 // seconds
 )
 
-// Server is one that runs.
+// Server is a running NATS server.
 type Server struct{ *server.Server }
 
-// Start starts one that knows the users alone.
+// Start starts a server that admits the given users alone.
 func Start(s natsaccess.Serving) (natsaccess.Server, error) {
 	o := &server.Options{DontListen: s.Listen == "", NoSigs: true, NoLog: true, MaxPayload: int32(s.MaxPayload),
 		JetStream: s.Dir != "", StoreDir: s.Dir, TLSConfig: s.TLS, TLSTimeout: handshake, AuthTimeout: handshake,
@@ -75,7 +75,7 @@ func only(subjects []string) *server.SubjectPermission {
 	return &server.SubjectPermission{Allow: subjects}
 }
 
-// Run starts one with options of its own; log may be nil.
+// Run starts a server with the given options; log may be nil.
 func Run(o *server.Options, log *slog.Logger) (*Server, error) {
 	inner, err := server.NewServer(o)
 	if err != nil {

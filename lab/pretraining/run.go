@@ -18,7 +18,7 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// Spec is what every kind of pretraining is told.
+// Spec holds the settings that all kinds of pretraining share.
 type Spec struct {
 	Config       model.Config
 	Batch        int // rows of a step

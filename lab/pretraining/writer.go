@@ -41,7 +41,7 @@ func (s WriterSpec) method() model.Method {
 	return m
 }
 
-// Layout is that of what the step trains and of the columns that Draw fills.
+// Layout describes what the step trains and the columns that Draw fills.
 func (s WriterSpec) Layout() (*model.Layout, error) { return s.step().Layout() }
 
 func (s WriterSpec) step() nn.StepSpec {

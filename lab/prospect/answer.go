@@ -10,7 +10,7 @@ import (
 	"github.com/starling-fl/starling/lab/sweep"
 )
 
-// Row is what one epsilon comes to.
+// Row is the simulated result at one epsilon.
 type Row struct {
 	Epsilon float64 `json:"epsilon"` // 0: no noise
 	// Tried is whether the fleet was simulated with it; else there is no accuracy and no Ratio.
@@ -24,7 +24,7 @@ type Row struct {
 	Belief float64 `json:"belief"`
 }
 
-// Answer is what a fleet can afford.
+// Answer says which epsilon a fleet can afford.
 type Answer struct {
 	Fleet
 	Data      string  `json:"data"`

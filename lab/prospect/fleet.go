@@ -12,7 +12,7 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// Fleet is what is planned.
+// Fleet describes the planned fleet.
 type Fleet struct {
 	Name     string   `json:"name"`             // of the job
 	Labels   []string `json:"labels,omitempty"` // of the data; none where nothing is classified

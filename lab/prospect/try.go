@@ -12,7 +12,7 @@ import (
 	"github.com/starling-fl/starling/lab/sweep"
 )
 
-// Epsilons are those that are tried beside no noise, unless others are asked for.
+// Epsilons are tried in addition to no noise, unless others are given.
 var Epsilons = []float64{2, 8, 30}
 
 // Trial simulates a fleet. Its lab has the base and reads the data file.

@@ -6,7 +6,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/natsaccess"
 )
 
-// Access is how a cluster knows us, as NATS users expect it.
+// Access holds our credentials at a NATS cluster.
 type Access = natsaccess.Access
 
 // workerPublishes are the subjects that a worker sends to, and no others: it takes items

@@ -32,7 +32,7 @@ type Reducer struct {
 	// Patience is after how long without a result the log says so, and items that are
 	// settled without one are handed out again; default 30 s.
 	Patience time.Duration
-	// Audit is what is computed twice; by default nothing.
+	// Audit is the share of results that is computed again; by default none.
 	Audit Audit
 }
 

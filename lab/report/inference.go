@@ -26,7 +26,7 @@ const (
 	level      = 0.05
 )
 
-// Interval is how a mean's 95 % interval is made.
+// Interval names the method of a mean's 95 % interval.
 type Interval string
 
 const (

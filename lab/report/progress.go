@@ -12,12 +12,12 @@ import (
 	"github.com/starling-fl/starling/lab/sweep"
 )
 
-// PresetProgress is how far a preset's table has come.
+// PresetProgress counts the done and missing runs of a preset's table.
 type PresetProgress struct {
 	Preset  string `json:"preset"`
 	Planned int    `json:"planned"`
 	Made    int    `json:"made"`
-	// Other are rows that are no run of the preset as it is now.
+	// Other counts rows of runs that the preset no longer has.
 	Other   int      `json:"other,omitempty"`
 	Missing []string `json:"missing,omitempty"` // places on the axes
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/starling-fl/starling/lab/sweep"
 )
 
-// Report is what a grid came to.
+// Report is the result of a grid.
 type Report struct {
 	Name    string       `json:"name"`
 	Axes    []sweep.Axis `json:"axes"`
@@ -34,15 +34,15 @@ type Report struct {
 	// Searched are the axes of which validation chose, seed by seed; what that costs of
 	// privacy is in no epsilon here.
 	Searched []string `json:"searched,omitempty"`
-	// Failed are the runs that came to nothing.
+	// Failed lists the runs that failed.
 	Failed []sweep.Failure `json:"failed,omitempty"`
-	// Missing are the places of runs that nobody has made yet.
+	// Missing lists the runs that were not made yet.
 	Missing []string `json:"missing,omitempty"`
 
 	index *sweep.Index
 }
 
-// Setting is one that does not vary.
+// Setting is a setting with one value in all runs.
 type Setting struct{ Key, Value string }
 
 // ErrEmpty is a grid of which no run is done.

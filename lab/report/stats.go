@@ -59,7 +59,7 @@ type Cell struct {
 	runs map[string]*sweep.Record // by seed
 }
 
-// Measures are what the tables show of each cell, the one that cells are compared by first.
+// Measures are the columns of each cell; cells are compared by the first.
 func (r *Report) Measures() [2]string {
 	for _, c := range r.Cells {
 		if c.ANLS != nil {

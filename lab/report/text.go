@@ -26,7 +26,7 @@ func said(p Paired) string {
 	return fmt.Sprintf("p %.2g: %s", *p.P, p.verdict())
 }
 
-// Print writes the tables for a terminal, and where the rest lies.
+// Print writes the tables for a terminal, and where the other files are.
 func (r *Report) Print(w io.Writer, paths []string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	measures := r.Measures()

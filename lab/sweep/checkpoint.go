@@ -12,9 +12,8 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// CheckpointFolder is in the folder of a run that is done: what predict, evaluate and
-// export read (model.ReadCheckpoint). The base in it is one file with that of the runs
-// beside it, where the file system can.
+// CheckpointFolder is the folder, inside that of a finished run, that predict, evaluate and export read
+// (model.ReadCheckpoint). Its base is linked to that of the other runs, where the file system can.
 const CheckpointFolder = "checkpoint"
 
 // ErrCheckpoint is a run that is done, but whose checkpoint cannot be written.

@@ -11,8 +11,7 @@ import (
 	"github.com/starling-fl/starling/internal/leaf/durable"
 )
 
-// Failure is a run that came to nothing, such as one whose training diverged. It is
-// kept, so that reports can say so, until the run is made.
+// Failure is a failed run, such as one whose training diverged. It is kept for reports until the run succeeds.
 type Failure struct {
 	ID      string            `json:"id"`
 	On      map[string]string `json:"on"` // by axis of the grid
@@ -25,7 +24,7 @@ const failureFile = "failed.json"
 // maxFailure bounds what is kept of an error's text, in bytes.
 const maxFailure = 4096
 
-// KeepFailure notes in the run's folder below dir why it came to nothing.
+// KeepFailure writes the reason of a failure into the run's folder below dir.
 func (l *Lab) KeepFailure(p Point, dir string, why error) (Failure, error) {
 	id, err := l.ID(p.Settings)
 	if err != nil {
@@ -44,7 +43,7 @@ func (l *Lab) KeepFailure(p Point, dir string, why error) (Failure, error) {
 	return f, durable.Replace(filepath.Join(folder, failureFile), append(b, '\n'), 0o644)
 }
 
-// Failures are those of an index's runs in a grid's folder that are not done.
+// Failures returns the failures of an index's unfinished runs.
 func Failures(dir string, x *Index) ([]Failure, error) {
 	var failed []Failure
 	for _, run := range x.Runs {

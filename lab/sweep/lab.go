@@ -17,8 +17,7 @@ import (
 	"github.com/starling-fl/starling/wasm/program"
 )
 
-// Lab is what simulations are made with: the same for all of a grid. It belongs to one
-// goroutine.
+// Lab holds what all simulations of a grid share. It belongs to one goroutine.
 type Lab struct {
 	Base    *model.Base
 	Workers int    // clients that train side by side, at least 1
@@ -88,7 +87,7 @@ type Evaluator interface {
 	Score(ctx context.Context, a *model.Adapter, rank int) (Score, error)
 }
 
-// Score is how well an adapter does at a rank, each figure in [0, 1].
+// Score holds an adapter's scores at a rank, each in [0, 1].
 type Score struct {
 	Accuracy float64            // of answers exact match
 	MacroF1  float64            // of labels
@@ -107,7 +106,7 @@ func (s Settings) secret() []byte {
 	return b
 }
 
-// Seed is what a setting's seed stands for everywhere in a run.
+// Seed returns the 32 bytes that a setting's seed stands for everywhere in a run.
 func Seed(seed uint64) []byte { return binary.LittleEndian.AppendUint64(make([]byte, 24), seed) }
 
 // Setup is a run that is ready to be made.

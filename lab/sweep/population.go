@@ -14,12 +14,12 @@ import (
 // providersPerClient of generated invoices.
 const providersPerClient = 6
 
-// Division is how a file's examples are spread over clients.
+// Division describes how a file's examples are divided among clients.
 type Division struct {
 	Clients  int `json:"clients"`  // with examples of their own
 	HeldOut  int `json:"held_out"` // users of whom validation or test has examples, and no client
 	Examples int `json:"examples"` // of all clients
-	// Reused is how many clients of the population hold the same examples, on average.
+	// Reused is the mean number of clients that hold the same examples.
 	Reused float64 `json:"reused"`
 	// Largest is the share of the examples that one client has.
 	Largest float64 `json:"largest"`
@@ -37,7 +37,7 @@ func (d Division) String() string {
 	return out
 }
 
-// Spread counts what Divide came to, for a population of that size.
+// Spread summarizes the result of Divide for a population of that size.
 func (d *Data) Spread(parts [][]int, population int) *Division {
 	out := &Division{Reused: float64(population) / float64(len(parts))}
 	largest := 0

@@ -17,7 +17,7 @@ import (
 	"github.com/starling-fl/starling/simulate"
 )
 
-// Record is what a run came to, with everything that it was made from.
+// Record is a run's result with all of its settings.
 type Record struct {
 	ID       string            `json:"id"`
 	On       map[string]string `json:"on"` // by axis of the grid
@@ -37,8 +37,8 @@ type Record struct {
 	Epsilon         float64 `json:"epsilon"` // of the simulated deployment
 	Delta           float64 `json:"delta"`
 	Guarantee       string  `json:"guarantee"`
-	// Search is what the whole search costs that this run is one of; nil if its privacy
-	// is not counted, or nothing is private.
+	// Search is the cost of the whole search that this run belongs to; nil if its privacy is not counted, or
+	// nothing is private.
 	Search *dp.Guarantee `json:"search,omitempty"`
 
 	// Means over the rounds.
@@ -72,7 +72,7 @@ type Record struct {
 	Seconds float64 `json:"seconds"` // of the last process that worked on it
 }
 
-// Score is what runs are compared by, 0..1: ANLS of answers, else accuracy.
+// Score compares runs, 0..1: ANLS of answers, else accuracy.
 func (r *Record) Score() float64 {
 	if r.ANLS != nil {
 		return *r.ANLS
@@ -303,7 +303,7 @@ func readRecord(folder string) (*Record, error) {
 	return &r, nil
 }
 
-// ClipNorm is that of the last round.
+// ClipNorm is the clip norm of the last round.
 func (r *Record) ClipNorm() float64 {
 	if len(r.Curve) == 0 {
 		return 0

@@ -18,7 +18,7 @@ type Source struct {
 	Seed        uint64
 }
 
-// Source is what the settings say of their data.
+// Source describes the data that the settings name.
 func (s Settings) Source() Source {
 	return Source{Path: s.Data, Test: s.Test, Partition: s.Partition, MinPerClass: s.MinPerClass, Seed: s.Seed}
 }

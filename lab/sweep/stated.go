@@ -10,7 +10,7 @@ import (
 //go:embed stated.yaml
 var stated []byte
 
-// Stated is what a preset's header says that it is run over, and what of it cannot be run today.
+// Stated holds the base and data that a preset's header names, and which of its runs are impossible today.
 type Stated struct {
 	Preset  string    `yaml:"preset"`
 	Base    string    `yaml:"base"` // "" is the embedded default, documents that for documents, else a model whose folder --base names

@@ -18,7 +18,7 @@ import (
 	"github.com/starling-fl/starling/internal/leaf/named"
 )
 
-// Index is what a grid's folder says of itself, for reports.
+// Index describes a grid's folder for reports.
 type Index struct {
 	Name    string            `json:"name"`
 	Axes    []Axis            `json:"axes"`

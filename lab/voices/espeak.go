@@ -15,7 +15,7 @@ import (
 	"github.com/starling-fl/starling/data/audio"
 )
 
-// ErrNoProgram is what is missing and where it comes from.
+// ErrNoProgram names the missing program and its source.
 var ErrNoProgram = errors.New("voices: espeak-ng, which speaks, is not there: install it, as by `apt-get install espeak-ng`, " +
 	"`dnf install espeak-ng` or `brew install espeak-ng`, or name it by --espeak")
 

@@ -15,7 +15,7 @@ import (
 	"github.com/starling-fl/starling/data/audio"
 )
 
-// ErrNoFlite is what is missing and where it comes from.
+// ErrNoFlite names the missing program and its source.
 var ErrNoFlite = errors.New("voices: flite, which half of those that train are to speak by, is not there: install it, as by `apt-get install flite`")
 
 // fliteMark is before the voices of flite.

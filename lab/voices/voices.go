@@ -18,7 +18,7 @@ import (
 	"github.com/starling-fl/starling/data/audio"
 )
 
-// Version is of what is made: another one makes other recordings of the same settings.
+// Version numbers the generator: another version makes other recordings from the same settings.
 const Version = "starling voices 1"
 
 // Config describes a set.
@@ -45,7 +45,7 @@ type Manifest struct {
 	Voices []Speaker `json:"voices"`
 }
 
-// Report is what a folder holds.
+// Report describes a folder of recordings.
 type Report struct {
 	Folder     string `json:"folder"`
 	Speakers   int    `json:"speakers"`

@@ -16,7 +16,7 @@ import (
 	"github.com/starling-fl/starling/model/nn"
 )
 
-// Examined is what a model reveals about one example, for attacks on privacy.
+// Examined holds a model's outputs on one example, for attacks on privacy.
 type Examined struct {
 	Right      float64 // 1 where everything that is said is right, else 0
 	Similarity float64 // of an answer to the right one (ANLS), else the share of places that are right

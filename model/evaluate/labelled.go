@@ -127,7 +127,7 @@ func (e *Labelled) Evaluate(ctx context.Context, a *model.Adapter, ranks []int) 
 	return out, nil
 }
 
-// Score is how well predictions fit labels.
+// Score compares predictions with labels.
 type Score = task.Score
 
 // Score scores an adapter on all examples, at a rank.

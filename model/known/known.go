@@ -24,7 +24,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// A Base is one that is published.
+// A Base is a published base.
 type Base struct {
 	Name      string
 	Revision  string // of the hub's; "-": none

@@ -11,7 +11,7 @@ import (
 	"github.com/starling-fl/starling/data/task"
 )
 
-// MostForced is how many answers Logits takes at once.
+// MostForced is the number of answers that Logits takes at once.
 const MostForced = generateBatch
 
 // Logits returns the scores of every token at every place of given answers, [T*V] a

@@ -42,7 +42,7 @@ type Generator struct {
 	forced         *Program // of Logits, when it was asked for; by mu
 }
 
-// Answer is what a generator writes.
+// Answer is a generated answer.
 type Answer struct {
 	Tokens []int32 // without the end
 	// Probability is the product of the tokens' probabilities but for the end's: how

@@ -35,7 +35,7 @@ func joined(stages []stage) []stage {
 	return []stage{all}
 }
 
-// Recompute is what a step computes again for its way back, so as not to keep it.
+// Recompute names what a step computes again in its backward pass instead of keeping it.
 type Recompute int
 
 const (

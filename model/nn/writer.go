@@ -132,7 +132,7 @@ func (w *Writer) build(n int) func(g *graph.Graph) ([]Param, []Output, error) {
 	}
 }
 
-// Context is how many tokens a text may have.
+// Context is the largest number of tokens of a text.
 func (w *Writer) Context() int { return w.context }
 
 // Writing is a text that is being read and written.

@@ -25,7 +25,7 @@ type Features struct {
 	size  int                             // by mu
 }
 
-// Maker is what determines the bits of features, together with the recording.
+// Maker determines the bits of features, together with the recording.
 type Maker struct {
 	Base  [sha256.Size]byte
 	Fused bool
@@ -34,7 +34,7 @@ type Maker struct {
 // NewFeatures keeps at most so many bytes.
 func NewFeatures(bytes float64) *Features { return &Features{most: int(bytes / 4)} }
 
-// Recordings names those of a batch.
+// Recordings returns the identities of a batch's recordings.
 func Recordings(b Batch) (names [][sha256.Size]byte) {
 	c, _ := b.Column(task.Samples)
 	data := make([]byte, 4*c.Size())

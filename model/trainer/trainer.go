@@ -39,7 +39,7 @@ type Cohort interface {
 	TrainAll(ctx context.Context, tasks []Task) []Trained
 }
 
-// Trained is what one task came to.
+// Trained is the result of one task.
 type Trained struct {
 	Delta []float32
 	Err   error

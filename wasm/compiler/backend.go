@@ -12,7 +12,7 @@ import (
 	"github.com/starling-fl/starling/wasm/compiler/ir"
 )
 
-// BackendName is what Backend.Name returns.
+// BackendName is the result of Backend.Name.
 const BackendName = "starling-wasm"
 
 // Backend implements compute.Backend: graphs are compiled to WebAssembly and run by package wasm, their products by

@@ -20,11 +20,11 @@ const (
 	// MultiplyAdd is the least that a term of a matrix product costs: four of them take
 	// one vector multiplication and one addition.
 	MultiplyAdd = 2 * Plain / 4
-	// Segment is what a segment may cost, unless a loader says otherwise: some 10 ms.
+	// Segment is the default limit of a segment's cost: some 10 ms.
 	Segment = 1 << 30
 	// Short is where a compiler ends a segment, so that a host looks up every 2.5 ms.
 	Short = Segment / 4
-	// Filled is what memory.copy and memory.fill cost for each full 16 bytes.
+	// Filled is the cost of each full 16 bytes of memory.copy and memory.fill.
 	Filled = Plain
 )
 

@@ -29,15 +29,14 @@ type Device struct {
 	Presence
 }
 
-// Standing is what is held against a device.
+// Standing records a device's strikes.
 type Standing struct {
 	Excluded bool
 	Why      string // it is excluded
 	Strikes  int    // rounds that it spoiled
 }
 
-// Presence is what is remembered of a device beside its session: enough to tell, when it
-// is drawn and not there, whether it is worth waiting for.
+// Presence remembers, across sessions, whether a drawn device that is absent is worth waiting for.
 type Presence struct {
 	Ready  bool      // in this session: it can be assigned
 	Was    bool      // it was ready at some time in this process
@@ -45,8 +44,7 @@ type Presence struct {
 	Gone   time.Time // when the last session ended; zero: it had none in this process
 	BackBy time.Time // when it was told to be back, where it was told to hang up; else zero
 	Missed int       // rounds in a row that it was connected in and silent
-	// Overdue are those of them in which the job's own deadline passed, not one that
-	// follows the fleet.
+	// Overdue counts those of them in which the job's own deadline passed, not one that follows the fleet.
 	Overdue int
 	Rests   time.Time // until when it is taken into no round because of that
 }
@@ -176,7 +174,7 @@ func (f *Fleet) Rest(d *Device, until time.Time) {
 	f.resting[d] = struct{}{}
 }
 
-// Exclude takes a device out of the draws, with what is held against it.
+// Exclude takes a device out of the draws and records why.
 func (f *Fleet) Exclude(d *Device, why string) {
 	d.Excluded, d.Why = true, why
 	f.absent(d, true)

@@ -18,7 +18,7 @@ type keptTrace struct {
 
 func name(d *Device) string { return hex.EncodeToString(d.ID[:]) }
 
-// Text is the trace as it is kept.
+// Text is the stored form of the trace.
 func (t *Trace) Text() (string, error) {
 	k := keptTrace{Begun: t.begun, Quiet: t.quiet, On: t.on, Hostile: t.hostile, N: t.n, Weight: map[string]weight{}}
 	for d, w := range t.weight {

@@ -189,7 +189,7 @@ func (t *Trace) covered(d *Device) bool {
 	return sum >= alarms
 }
 
-// Forgive forgets what is held against a device that the operator pardons.
+// Forgive clears the trace of a device that the operator pardons.
 func (t *Trace) Forgive(d *Device) {
 	delete(t.weight, d)
 	t.alarms = slices.DeleteFunc(t.alarms, func(sum []*Device) bool { return slices.Contains(sum, d) })

@@ -20,7 +20,7 @@ type Attempts struct {
 }
 
 const (
-	// AttemptsPeriod is how long they count.
+	// AttemptsPeriod is the time after which an attempt no longer counts.
 	AttemptsPeriod = time.Hour
 	// maxAddresses bounds what is remembered: beyond it, addresses that have not
 	// tried yet share one count.

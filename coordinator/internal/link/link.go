@@ -47,7 +47,7 @@ type Conn interface {
 	CloseNow()
 }
 
-// Terms are what holds for a link from its first frame on.
+// Terms apply to a link from its first frame on.
 type Terms struct {
 	Meter    *monitor.Meter
 	Counted  bool                     // the connection's bytes are counted as they cross its socket; else its frames are
@@ -124,7 +124,7 @@ func (l *Link) Kill(cause error) {
 	l.cancel(cause)
 }
 
-// Abandon takes no more frames for the device, whose connection ends by itself.
+// Abandon discards further frames for the device; the connection then ends.
 func (l *Link) Abandon() { l.dead = true }
 
 // Useless counts messages in a row that changed nothing; too many end the link. Useful, a message
@@ -146,7 +146,7 @@ func Frame(m wire.Message) []byte {
 	return b
 }
 
-// Refusal is an error that the device is told.
+// Refusal is an error to send to the device.
 type Refusal struct{ Msg *wire.Error }
 
 func (r *Refusal) Error() string { return r.Msg.Text }

@@ -43,11 +43,11 @@ type Socket struct {
 	answered atomic.Int64 // when the last answer to a ping came, in Unix nanoseconds
 }
 
-// Terms are what a connection may send.
+// Terms limit what a connection may send.
 type Terms struct {
 	Most func(kind byte) int // bytes of a frame, by its first; at most wire.MaxFrame
 	Room *Room               // shared by all connections
-	// Origins are those of other sites whose pages may connect, as "https://app.example.org".
+	// Origins lists other sites whose pages may connect, as "https://app.example.org".
 	Origins []string
 	// Text is what Read returns for a message that is not binary, Long for a frame of
 	// more than Most.

@@ -45,7 +45,7 @@ func (d *Deadlines) Arm(shard int, s round.State, at time.Time) {
 	}
 }
 
-// Lasted is how long a shard's state, or the cohort's, has been open.
+// Lasted returns how long a shard's state, or the cohort's, has been open.
 func (d *Deadlines) Lasted(shard int, now time.Time) time.Duration {
 	if x, ok := d.by[shard]; ok {
 		return now.Sub(x.since)

@@ -75,8 +75,7 @@ func (p *Pace) Note(s round.State, a *Answers, own time.Duration, size int) {
 	p.last[s] = seen[max(0, len(seen)-paceWindow):]
 }
 
-// Limit is how long a state of the next round may last, whose vector has size
-// coordinates.
+// Limit returns how long a state of the next round may last, for vectors of size coordinates.
 func (p *Pace) Limit(s round.State, least, own time.Duration, size int) time.Duration {
 	if s == round.Gathering || len(p.last[s]) < paceRounds {
 		return own

@@ -24,7 +24,7 @@ func (w *Waits[K]) Until(k K, at time.Time) {
 	}
 }
 
-// End waits for k no more.
+// End stops waiting for k.
 func (w *Waits[K]) End(k K) {
 	if delete(w.of, k); len(w.of) == 0 {
 		w.next = time.Time{}

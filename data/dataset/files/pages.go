@@ -39,7 +39,7 @@ func WritePages(set *dataset.Set, folder string) error {
 	return nil
 }
 
-// PageName is what WritePages calls the picture of the i-th example, unless it is one before it.
+// PageName returns the file name of the i-th example's picture, unless it shares the one before it.
 func PageName(set *dataset.Set, i int) string {
 	return fmt.Sprintf("%s-%05d.png", cmp.Or(set.Examples[i].User, set.Name), i)
 }

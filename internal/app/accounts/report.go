@@ -11,7 +11,7 @@ import (
 	"github.com/starling-fl/starling/internal/leaf/terminal"
 )
 
-// Report is what a data set has given.
+// Report summarizes the contributions of a data set.
 type Report struct {
 	Data  string            `json:"data"`
 	Jobs  []edge.JobAccount `json:"jobs"`
@@ -39,8 +39,7 @@ func SortedJobs(account *edge.Account) []edge.JobAccount {
 	return jobs
 }
 
-// Print writes what the data has given to each job so far, and what that comes
-// to.
+// Print writes the contributions to each job so far, and their total cost.
 func Print(w io.Writer, account *edge.Account) error {
 	var b strings.Builder
 	jobs := SortedJobs(account)

@@ -12,8 +12,7 @@ import (
 	"github.com/starling-fl/starling/internal/leaf/named"
 )
 
-// Fleet is what an operator does to a fleet: with the coordinator's folder, or over its
-// admin address.
+// Fleet acts on a fleet for its operator: in the coordinator's folder, or over its admin address.
 type Fleet interface {
 	// Devices returns the enrolled devices. Ban, Pardon and Forget act on the one whose identity begins with prefix, of at least
 	// 8 hexadecimal digits, and return its identity.

@@ -102,7 +102,7 @@ func (d *Desk) Overview(context.Context) (*Overview, error) {
 	return o, err
 }
 
-// Checks are what the coordinator's readiness consists of.
+// Checks are the coordinator's readiness checks.
 func (d *Desk) Checks() (ready bool, checks []coordinator.Check, err error) {
 	var out struct {
 		Ready  bool                `json:"ready"`

@@ -36,8 +36,8 @@ func (f folder) Jobs() ([]server.JobLine, error) {
 	return out, errors.Join(err, asked)
 }
 
-// Spending is the fleet's ledger, held against those of its jobs. A server that runs may be a
-// round further in one of them than in the other, but never twice.
+// Spending compares the fleet's ledger with those of its jobs. While a server runs, one of them may be a round
+// ahead, never two.
 func (f folder) Spending() (server.Ledger, error) {
 	out, err := server.LedgerOf(f.Fleet)
 	if err != nil {

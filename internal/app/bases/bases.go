@@ -110,7 +110,7 @@ func OpenNamed(name string) (b *model.Base, revision string, err error) {
 	return b, hub.Revision(dir), named.Wrap(err)
 }
 
-// Forms returns a base of a name as it is stored and, where that is another, as 4-bit codes.
+// Forms returns a base as it is stored and, where that differs, as 4-bit codes.
 func Forms(name string) (forms []known.Base, err error) {
 	b, revision, err := OpenNamed(name)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// Released is the checkpoint that a command is told of.
+// Released is the checkpoint that a command names.
 func Released(dir string) (*model.Checkpoint, error) {
 	if dir == "" {
 		return nil, usage.Errorf("--checkpoint is missing: the folder of a released adapter")
@@ -28,7 +28,7 @@ func Released(dir string) (*model.Checkpoint, error) {
 	return ck, named.Wrap(err)
 }
 
-// Rank reads a rank: "best" is what validation chose, or the largest.
+// Rank parses a rank: "best" is the one that validation chose, or the largest.
 func Rank(ck *model.Checkpoint, text string) (int, error) {
 	if text == "best" {
 		if ck.BestRank > 0 {

@@ -63,7 +63,7 @@ func (f *Config) Check() error {
 	return nil
 }
 
-// Report is what a device would contribute to a job.
+// Report describes a device's contribution to a job.
 type Report struct {
 	Processor string       `json:"processor"` // architecture
 	Cores     int          `json:"cores"`     // used, of

@@ -108,7 +108,7 @@ func (f *Config) fromCoordinator(ctx context.Context, _ io.Writer) (*Round, erro
 	return Announced(ctx, t)
 }
 
-// Announced returns an announced round with its program, made again here.
+// Announced returns an announced round, with its program compiled on this machine.
 func Announced(ctx context.Context, t edge.Trial) (*Round, error) {
 	trains, err := program.TrainingOf(t.Recipe)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/starling-fl/starling/wasm"
 )
 
-// Device is what is looked at on a device.
+// Device lists the checks of a device.
 type Device struct {
 	Version string // of this program
 	Token   string // of the coordinator that it is to reach; "": none is asked
@@ -32,7 +32,7 @@ type Device struct {
 	Data    string // file to train on; "": none is read
 	Columns dataset.Columns
 	Cores   int // 0: half of this machine's
-	// Trial is how long a step of the job is run, at least once; 0: it is not tried.
+	// Trial limits the time for which a step of the job runs, at least once; 0: not at all.
 	Trial time.Duration
 }
 

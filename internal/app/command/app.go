@@ -41,15 +41,13 @@ type App struct {
 	Input []error // what else than ErrInvalid of a job says that something given cannot be used
 }
 
-// InterruptedReport is what a command says of itself that a signal ended before it had
-// anything else to report.
+// InterruptedReport is the report of a command that a signal ended before it had a report of its own.
 type InterruptedReport struct {
 	Interrupted bool   `json:"interrupted"`
 	Reason      string `json:"reason"` // and how to go on
 }
 
-// FailedReport is what a command with --json says on standard output that failed before it had anything else to
-// report.
+// FailedReport is the report on standard output of a command with --json that failed before it had one of its own.
 type FailedReport struct {
 	Error string `json:"error"`
 	Code  int    `json:"exit_code"`

@@ -17,7 +17,7 @@ func ColumnFlags(fl *pflag.FlagSet, c *dataset.Columns) {
 	fl.BoolVar(&c.Unlabelled, "unlabelled", false, "the texts have no labels, for task pretrain: .jsonl or .csv without them, or one text a line")
 }
 
-// TextColumnFlag adds the one that chooses the column of texts.
+// TextColumnFlag adds the flag that chooses the column of texts.
 func TextColumnFlag(fl *pflag.FlagSet, c *dataset.Columns) {
 	fl.StringVar(&c.Text, "text-column", "", "column or JSON key of the texts (default \"text\"); for .tsv its first line then names the columns")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/starling-fl/starling/internal/app/usage"
 )
 
-// Format is what the ending of a file's name says that it is.
+// Format returns the format that the ending of a file's name names.
 func Format(name string) string {
 	return strings.TrimPrefix(strings.ToLower(filepath.Ext(name)), ".")
 }

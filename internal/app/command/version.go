@@ -62,7 +62,7 @@ func versionOf(settings []debug.BuildSetting) string {
 	return commit[:min(8, len(commit))] + dirty
 }
 
-// Commit is what this binary was built of; "" if the build did not say.
+// Commit is the commit that this binary was built from; "" if unknown.
 func Commit() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

@@ -189,7 +189,7 @@ func (f Config) tune(j *coordinator.Job, d *fleetdata.Data) {
 	}
 }
 
-// Run runs it to its end and returns its report; told hears how far it is.
+// Run runs the demo to its end and returns its report; told hears its progress.
 func (f Config) Run(ctx context.Context, told io.Writer) (evaluation.Printer, error) {
 	began := time.Now()
 	if err := f.validate(); err != nil {

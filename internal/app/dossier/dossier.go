@@ -13,7 +13,7 @@ import (
 	"github.com/starling-fl/starling/internal/leaf/terminal"
 )
 
-// A Dossier is what was found, how, and what it does not say.
+// A Dossier holds an audit's findings, methods and limits.
 type Dossier struct {
 	Title   string
 	Verdict []string // sentences

@@ -33,7 +33,7 @@ type Engine struct {
 	cohort int // clients whose steps are taken at once, where hosted; below 2: each alone
 }
 
-// New is that of every device.
+// New makes the engine of every device.
 func New() Engine {
 	return Engine{Name: Program, Backend: compiler.New(), Compile: program.Step}
 }
@@ -50,7 +50,7 @@ func (e Engine) Trainer(parallel int) edge.Trainer {
 type Flags struct {
 	// Plugin opens the PJRT plugin at a path. nil: there is nothing to choose, and no flag.
 	Plugin func(path string) (Engine, error)
-	// Together is how many clients' steps are computed at once.
+	// Together is the number of clients whose steps are computed at once.
 	Together int
 
 	name, pjrt string

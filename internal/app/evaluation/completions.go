@@ -10,7 +10,7 @@ import (
 	"github.com/starling-fl/starling/wasm/compiler"
 )
 
-// Completions are what a base and its adapter write behind the test split's prompts.
+// Completions are the texts that base and adapter write for the test split's prompts.
 type Completions struct {
 	Before evaluate.CompletionScore // of the base
 

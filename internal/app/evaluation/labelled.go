@@ -139,7 +139,7 @@ func (r Report) Print(w io.Writer) error {
 	return err
 }
 
-// Called is what people call examples.
+// Called returns the word for examples in messages.
 func Called(examples []dataset.Example) string {
 	if len(examples) > 0 && examples[0].Image != nil {
 		return "images"

@@ -40,7 +40,7 @@ func (f *Files) Check() error {
 	return nil
 }
 
-// Audited is what was attacked, for the record.
+// Audited names the attacked model and files.
 type Audited struct {
 	Checkpoint    string        `json:"checkpoint"`
 	AdapterSHA256 string        `json:"adapter_sha256"`

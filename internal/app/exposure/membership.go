@@ -9,7 +9,7 @@ import (
 	"github.com/starling-fl/starling/internal/app/dossier"
 )
 
-// MembershipReport is what was found of membership.
+// MembershipReport holds the results of the membership attacks.
 type MembershipReport struct {
 	Audited *Audited `json:"audited"`
 	Shadows int      `json:"shadows"`

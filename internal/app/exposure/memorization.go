@@ -11,7 +11,7 @@ import (
 	"github.com/starling-fl/starling/internal/app/dossier"
 )
 
-// MemorizationReport is what the model kept of documents.
+// MemorizationReport holds the results of the memorization test.
 type MemorizationReport struct {
 	Audited   *Audited                           `json:"audited"`
 	Asked     compared                           `json:"as_asked"`

@@ -22,7 +22,7 @@ const (
 	ByExample  = "example"
 )
 
-// People are examples, each with whose it is and whether that one was a member.
+// People are examples with the provider or user of each, and whether that one was a member.
 type People struct {
 	Examples []dataset.Example
 	Owner    []string
@@ -126,7 +126,7 @@ func (p *People) add(e dataset.Example, who string, member bool) {
 	p.Examples, p.Owner, p.Member = append(p.Examples, e), append(p.Owner, who), append(p.Member, member)
 }
 
-// Count is how many members and others there are.
+// Count returns the numbers of members and of others.
 func (p *People) Count() (members, others int) {
 	seen := map[string]bool{}
 	for i, who := range p.Owner {

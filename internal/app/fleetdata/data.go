@@ -7,8 +7,8 @@ import (
 	"github.com/starling-fl/starling/data/dataset/partition"
 )
 
-// Data is what a fleet on this machine trains on: one part a client, and
-// two public parts that no client holds.
+// Data holds the data of a fleet on this machine: a part for each client, and two public parts that no client
+// holds.
 type Data struct {
 	Name       string
 	SHA256     string // of what was read (Hash); "" for generated data
@@ -62,7 +62,7 @@ func (d *Data) deal(train *dataset.Set, clients int, seed uint64) error {
 	return nil
 }
 
-// Providers counts those of each client: the most, and the mean.
+// Providers returns the largest and the mean number of providers of a client.
 func (d *Data) Providers() (most int, mean float64, err error) {
 	all := 0
 	for _, c := range d.Clients {

@@ -86,7 +86,7 @@ func CheckLabels(path string, all *dataset.Set) error {
 	return nil
 }
 
-// Name is what a file or folder is called, by whatever link or dots it is named.
+// Name returns the name of a file or folder, with links and dots resolved.
 func Name(path string) (string, error) {
 	own, err := filepath.EvalSymlinks(path)
 	if err == nil {

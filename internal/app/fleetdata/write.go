@@ -19,7 +19,7 @@ import (
 	"github.com/starling-fl/starling/internal/leaf/named"
 )
 
-// Written is what was written of generated documents.
+// Written describes the generated documents that were written.
 type Written struct {
 	Files     []string `json:"files"`
 	Examples  int      `json:"examples"`

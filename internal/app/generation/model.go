@@ -50,7 +50,7 @@ func Open(be compute.Backend, ck *model.Checkpoint, rank, context int) (*Model, 
 	return &Model{talk: talk, silent: silent, Name: ck.Job, writer: w, task: prompter, slice: ck.Adapter.Slice(rank), rank: rank}, nil
 }
 
-// Request is what is to be written.
+// Request is a prompt with the settings of its completion.
 type Request struct {
 	Prompt string
 	Most   int // tokens
@@ -65,7 +65,7 @@ const (
 	EndLength = "length" // it has the most tokens, or fills the context
 )
 
-// Text is what was written behind a prompt.
+// Text is a completion.
 type Text struct {
 	Text   string `json:"text"`
 	Ended  string `json:"ended"`  // "stop" or "length"

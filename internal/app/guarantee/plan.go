@@ -34,7 +34,7 @@ func (p *Plan) CheckUnit() error {
 	return nil
 }
 
-// Group is how providers are sampled; only where ProviderRate is set.
+// Group sets the sampling of providers; only where ProviderRate is set.
 func (p *Plan) Group() dp.GroupSampling {
 	return dp.GroupSampling{ClientRate: p.Rate, ProviderRate: p.ProviderRate, Hidden: p.Hidden}
 }

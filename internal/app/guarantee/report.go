@@ -26,7 +26,7 @@ type Report struct {
 	Visible *dp.Guarantee `json:"visible,omitempty"`
 	// Target is the epsilon that was asked for (noise, rounds and rate).
 	Target float64 `json:"target_epsilon,omitempty"`
-	// RDPNoiseMultiplier is what the Rényi accountant would have asked for.
+	// RDPNoiseMultiplier is the noise multiplier that the Rényi accountant would need.
 	RDPNoiseMultiplier float64 `json:"rdp_noise_multiplier,omitempty"`
 	Curve              string  `json:"curve,omitempty"` // the file that was written
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/starling-fl/starling/wasm"
 )
 
-// Report is what `starling inspect` knows of a program.
+// Report describes a program for `starling inspect`.
 type Report struct {
 	File        string           `json:"file"`
 	SHA256      string           `json:"sha256"` // the address of the program's blob

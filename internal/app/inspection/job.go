@@ -26,7 +26,7 @@ type programLine struct {
 	Given  bool   `json:"given,omitempty"` // it is among those asked about
 }
 
-// JobPrograms are those of a job.
+// JobPrograms lists the programs of a job.
 type JobPrograms []programLine
 
 // Programs makes the programs of a job file, at every rank and for every host, with no more than so much work, in

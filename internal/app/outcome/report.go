@@ -71,8 +71,7 @@ type Report struct {
 	// the job, of all devices.
 	BytesOnceUp   int64 `json:"bytes_once_up"`
 	BytesOnceDown int64 `json:"bytes_once_down"`
-	// Parts is what all bytes of all devices were for; nil if they were not
-	// counted at sockets.
+	// Parts divides the bytes of all devices by purpose; nil if they were not counted at sockets.
 	Parts *monitor.Parts `json:"parts,omitempty"`
 
 	Seconds    float64 `json:"seconds"`
@@ -120,7 +119,7 @@ func (r *Report) Measure(ctx context.Context, layout *model.Layout, result monit
 	return nil
 }
 
-// Settle takes over what the coordinator says of the job.
+// Settle copies the coordinator's result of the job into the report.
 func (r *Report) Settle(j job.Job, result monitor.Result) {
 	r.Rounds, r.Dropped, r.Absent, r.Checkpoint = result.Rounds, result.Dropped, result.Absent, result.Checkpoint
 	r.BytesUp, r.BytesDown = result.BytesUpPerDeviceRound, result.BytesDownPerDeviceRound

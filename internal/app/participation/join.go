@@ -21,7 +21,7 @@ import (
 	"github.com/starling-fl/starling/wasm/program"
 )
 
-// Config is how an owner takes part. Fields are the flags of 'starling join', whose help says more.
+// Config holds an owner's settings, the flags of 'starling join'.
 type Config struct {
 	Streams *terminal.Streams
 	Version string // of this program

@@ -13,7 +13,7 @@ import (
 	"github.com/starling-fl/starling/internal/leaf/terminal"
 )
 
-// Report is what a device has given to a job.
+// Report summarizes a device's contributions to a job.
 type Report struct {
 	RoundsCommitted int    `json:"rounds_committed"`
 	RoundsDropped   int    `json:"rounds_dropped"`

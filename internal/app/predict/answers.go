@@ -13,10 +13,10 @@ import (
 	"github.com/starling-fl/starling/model/evaluate/answer"
 )
 
-// AnswerChunk is how many questions are read before they are answered.
+// AnswerChunk is the number of questions that are read before they are answered.
 const AnswerChunk = 32
 
-// Answered is what a model says to a question.
+// Answered is a model's answer to a question.
 type Answered struct {
 	Line        int     `json:"line"` // of the file, from 1
 	Question    string  `json:"question"`

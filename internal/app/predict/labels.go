@@ -17,7 +17,7 @@ import (
 	"github.com/starling-fl/starling/model/nn"
 )
 
-// Chunk is how many texts are read before they are labelled.
+// Chunk is the number of texts that are read before they are labelled.
 const Chunk = 256
 
 type Prediction struct {

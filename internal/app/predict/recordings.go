@@ -13,7 +13,7 @@ import (
 	"github.com/starling-fl/starling/internal/leaf/terminal"
 )
 
-// Transcript is what is said in a recording.
+// Transcript is the transcript of a recording.
 type Transcript struct {
 	Line        int     `json:"line"` // of the recordings, from 1
 	Text        string  `json:"text"`

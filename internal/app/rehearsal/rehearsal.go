@@ -16,7 +16,7 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// Report is what stock devices would make of a job.
+// Report says how stock devices would respond to a job.
 type Report struct {
 	// Elsewhere are the limits that the default policy asks an owner about before joining, Trusted
 	// those that remain with --trust-local.

@@ -31,7 +31,7 @@ import (
 	"github.com/starling-fl/starling/wasm/program"
 )
 
-// Config is what a service is made of. Fields are the flags of 'starling serve', whose help says more.
+// Config holds the settings of a service, the flags of 'starling serve'.
 type Config struct {
 	Job   string // file of one job; "": the jobs that were submitted to Dir
 	Dir   string // ledger, journal, checkpoints

@@ -16,7 +16,7 @@ import (
 	"github.com/starling-fl/starling/internal/app/usage"
 )
 
-// SignIn is how operators sign in by an OpenID provider.
+// SignIn holds the settings of operators' sign-in by an OpenID provider.
 type SignIn struct {
 	Issuer, ClientID, SecretFile, Claim string
 	Admin, Operator, Viewer             []string // groups

@@ -32,17 +32,16 @@ type Config struct {
 
 	Trainer edge.Trainer // shared by the fleet; nil: two compiled programs at a time. Closed by Run.
 	Log     *slog.Logger // of the devices; nil: discard
-	// Device is told what each device does. It must be safe for concurrent use.
+	// Device hears of each device's events. It must be safe for concurrent use.
 	Device func(client int, e edge.Event)
-	// Listening is told the operator's address and admin token before the first
-	// round; nil opens none.
+	// Listening hears the operator's address and admin token before the first round; nil opens none.
 	Listening func(url, adminToken string)
 	// Policy is the devices'; nil is edge.TrustingPolicy: coordinator and data are in
 	// one process.
 	Policy *edge.Policy
 }
 
-// Result is what the job came to.
+// Result is the result of the job.
 type Result struct {
 	monitor.Result
 	Traffic Traffic

@@ -70,7 +70,7 @@ type meter struct {
 	kinds    map[string]blobKind // by mu: what a blob is, by path
 }
 
-// Count is what connections carried, in bytes: all that the socket sees.
+// Count returns the bytes that connections carried, as seen at sockets.
 type Count struct{ Up, Down atomic.Int64 }
 
 type blobKind uint8

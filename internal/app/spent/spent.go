@@ -17,7 +17,7 @@ import (
 	"github.com/starling-fl/starling/internal/leaf/named"
 )
 
-// Report is what a run has spent, or several over one population.
+// Report is the cost of a run, or of several over one population.
 type Report struct {
 	Runs      []ledgerRun   `json:"runs,omitempty"` // where several are composed
 	Task      string        `json:"task"`

@@ -12,7 +12,7 @@ type Error struct{ Err error }
 func (e Error) Error() string { return e.Err.Error() }
 func (e Error) Unwrap() error { return e.Err }
 
-// Wrap says of an error that it is one of usage.
+// Wrap marks an error as one of usage.
 func Wrap(err error) error { return Error{err} }
 
 // Errorf is Wrap of a new error.

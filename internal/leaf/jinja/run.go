@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Template is one that was understood. It is immutable and safe for concurrent use.
+// Template is a parsed template. It is immutable and safe for concurrent use.
 type Template struct {
 	body      []node
 	generates bool

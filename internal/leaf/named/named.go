@@ -63,7 +63,7 @@ func open(name string, check func(string, fs.FileInfo) error) (*os.File, error) 
 	return f, nil
 }
 
-// Dir refuses what is there and no folder; nil of nothing, where one may be made.
+// Dir returns an error if the path exists and is no folder.
 func Dir(name string) error {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
 		return Errorf("%s: it is a file; want a folder", name)
@@ -79,7 +79,7 @@ func MakeDir(name string) error {
 	return nil
 }
 
-// Check says what keeps a file from being opened; nil of one that can be.
+// Check returns the reason why a file cannot be opened; nil if it can.
 func Check(name string) error {
 	f, err := Open(name)
 	if err != nil {
@@ -158,7 +158,7 @@ var ErrInterrupted = errors.New("interrupted")
 // Stream is standard input or a pipe from the shell, whose writer may never finish.
 type Stream struct{ *os.File }
 
-// Read waits for what comes, or for Interrupt. What would have come is lost with it.
+// Read reads, until Interrupt. Input that arrives afterwards is lost.
 func (s Stream) Read(p []byte) (int, error) {
 	type came struct {
 		n   int

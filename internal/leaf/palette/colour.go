@@ -20,8 +20,8 @@ var Series = []Colour{
 // nil is a whole line.
 var Dashes = [][]float64{nil, {8, 3}, {2, 2.5}, {9, 2.5, 2, 2.5}}
 
-// Look is how a chart's series of that number looks: no two of the first
-// len(Series)*len(Dashes) are alike.
+// Look returns colour and dashes of a chart's series of that number: no two of the first len(Series)*len(Dashes)
+// are alike.
 func Look(i int) (Colour, []float64) {
 	return Series[i%len(Series)], Dashes[i/len(Series)%len(Dashes)]
 }

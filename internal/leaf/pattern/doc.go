@@ -11,7 +11,7 @@ package pattern
 
 import "errors"
 
-// ErrSyntax is what Parse returns for an expression that it does not read.
+// ErrSyntax: Parse does not support the expression.
 var ErrSyntax = errors.New("pattern: not understood")
 
 // Bounds of an expression.
@@ -24,7 +24,7 @@ const (
 	maxStack  = 1 << 20  // choices that one match keeps open: 24 MiB
 )
 
-// Meter is what matching may take. It is not safe for concurrent use.
+// Meter limits the steps of matching. It is not safe for concurrent use.
 type Meter struct {
 	// Left are the steps that are left. Matching takes one for each instruction, for each character
 	// that a repeat reads or a look-behind walks back, and for each 16 tables that a class holds a

@@ -16,7 +16,7 @@ import (
 // work grows with the square of depth and of keys; the decoder computes what an alias
 // stands for each time anew. Neither has a limit of its own.
 const (
-	// MaxBytes is how long a file may be.
+	// MaxBytes is the largest size of a file.
 	MaxBytes = 128 << 10
 
 	maxDepth  = 32

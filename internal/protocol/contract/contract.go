@@ -79,7 +79,7 @@ func (j Job) Units() int { return max(1, j.Providers) }
 // holds: one of each group of each unit.
 func (j Job) Parts() int { return j.Units() * max(1, j.Groups) }
 
-// Terms are what a Job fixes for all of its rounds.
+// Terms hold what a Job fixes for all of its rounds.
 type Terms struct {
 	Job    Job
 	Scheme quant.Scheme

@@ -7,7 +7,7 @@ import (
 	"github.com/starling-fl/starling/model/evaluate/metric"
 )
 
-// Metrics is what a unit has found on the examples that it does not train on; NaN where it was not measured.
+// Metrics are a unit's results on its held-out examples; NaN where not measured.
 type Metrics struct {
 	Loss  float64 // mean, in nats
 	Right float64 // share of the labels, in 0..1

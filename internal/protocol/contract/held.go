@@ -7,7 +7,7 @@ import (
 	"github.com/starling-fl/starling/quant"
 )
 
-// HeldSlices is how many slices a device keeps, and a coordinator offers differences to.
+// HeldSlices is the number of slices that a device keeps and that a coordinator makes differences to.
 const HeldSlices = 3
 
 // Slice is an adapter's values at a rank, as devices decode them.

@@ -33,7 +33,7 @@ type Offers struct {
 	Jobs []Offer `json:"jobs"`
 }
 
-// OfferOf is how a job is offered that a token of its own leads to.
+// OfferOf returns the offer of a job that a token leads to.
 func OfferOf(name, pool string, t Token) Offer {
 	return Offer{Name: name, Pool: pool, Task: hex.EncodeToString(t.Task), Authority: hex.EncodeToString(t.Authority)}
 }

@@ -92,7 +92,7 @@ type Job struct {
 	// owner is asked before the job is joined, and not in its rounds.
 	Steps    uint32
 	ClipNorm float64
-	// Bounds are those of what each round begins with.
+	// Bounds limit what each round begins with.
 	Bounds Bounds
 }
 
@@ -208,7 +208,7 @@ type Plan struct {
 	FigureCoordinates, FigureSymbol uint32
 }
 
-// A Growth proves that a log of enrolled keys continues from one that the device holds.
+// A Growth proves that a log of enrolled keys extends the one that the device holds.
 type Growth struct {
 	_      struct{} `cbor:",toarray"`
 	From   uint64   // keys of the log that the device holds; 0: none, which every log goes on from

@@ -15,7 +15,7 @@ import (
 	"github.com/starling-fl/starling/internal/testkit/nightly"
 )
 
-// Verdict is what became of a fault.
+// Verdict says whether a test noticed the fault.
 type Verdict int
 
 // The verdicts.
@@ -29,7 +29,7 @@ func (v Verdict) String() string { return [...]string{"alive", "killed"}[v] }
 // ErrRun is a test that could not be run: it does not build, or there is none.
 var ErrRun = errors.New("cannot be tried")
 
-// Bound is how long a fault's test may take; building it comes before.
+// Bound limits the time of a fault's test, without its build.
 const Bound = time.Minute
 
 // building is how long that may take on a busy machine.

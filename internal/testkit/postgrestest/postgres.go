@@ -17,7 +17,7 @@ import (
 // ErrAbsent: there is no PostgreSQL on this machine.
 var ErrAbsent = errors.New("PostgreSQL is not installed (Debian: postgresql)")
 
-// Server is one that runs.
+// Server is a running PostgreSQL server.
 type Server struct {
 	dir, bin string
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/starling-fl/starling/lab/sweep"
 )
 
-// Partitioned is how a file's training part is divided.
+// Partitioned describes the division of a file's training part.
 type Partitioned struct {
 	How      string          `json:"how"`
 	Division *sweep.Division `json:"division"`

@@ -104,7 +104,7 @@ type swept struct {
 	Made   int    `json:"made"`
 	Before int    `json:"done_before"`
 	Busy   int    `json:"busy,omitempty"` // being made by another process
-	// Failed are the runs that came to nothing: the same command tries them again.
+	// Failed lists the runs that failed: the same command tries them again.
 	Failed []sweep.Failure `json:"failed,omitempty"`
 }
 

@@ -11,7 +11,7 @@ import (
 // Set is a process's resident set in kB, or 0 if it has ended.
 func Set(pid int) int { return status(pid, "VmRSS:") }
 
-// Peak is the largest that it had so far, likewise.
+// Peak returns the largest resident size so far.
 func Peak(pid int) int { return status(pid, "VmHWM:") }
 
 func status(pid int, field string) int {

@@ -16,8 +16,7 @@ type Score struct {
 	// Loss is the mean cross-entropy of the right labels in nats, over what Accuracy
 	// is a mean over; 0 if the evaluator has none.
 	Loss float64
-	// Of is how many documents it was measured on, for who states how sure it is; 0 where
-	// the evaluator does not say.
+	// Of is the number of documents measured, for intervals; 0 where the evaluator does not say.
 	Of int
 }
 

@@ -114,7 +114,7 @@ func Verify(public *[32]byte, input []byte, proof *[ProofSize]byte) (output [Out
 	return hashed(gamma), nil
 }
 
-// Output is what a proof says was drawn. Of others' proofs ask Verify.
+// Output returns the output of one's own proof. For others' proofs call Verify.
 func Output(proof *[ProofSize]byte) (output [OutputSize]byte, err error) {
 	gamma, err := point(proof[:32])
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/starling-fl/starling/wasm/cost"
 )
 
-// Shape is what differs between hosts.
+// Shape holds the differences between hosts.
 type Shape struct {
 	Unroll    int // vectors a trip of an elementwise loop
 	DotUnroll int // terms a trip of the inner loop of a matrix product
@@ -66,7 +66,7 @@ type Generator struct {
 	lane    int // bytes of it for each part of a product
 	Scratch int // bytes of it that are needed
 	table   int // address of the NF4 pair table
-	// Most is what a call should cost at most: dearer ones are cut where they can be.
+	// Most is the cost above which calls are divided where possible.
 	Most uint64
 	// NeedTable is set when NF4 code was written, which reads the pair table.
 	NeedTable bool

@@ -32,7 +32,7 @@ func (g *Generator) Reserve(stages []plan.Stage) {
 	}
 }
 
-// LargestScratch is what Reserve sets aside for these stages on the host where it is most.
+// LargestScratch is the largest scratch space that Reserve sets aside for these stages on any host.
 func LargestScratch(stages []plan.Stage) (most int) {
 	for _, shape := range []Shape{Wazero, V8, V8Fused} {
 		g := New(nil, shape, 0, 0)

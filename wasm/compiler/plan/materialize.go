@@ -10,8 +10,7 @@ const (
 	maxCost   = 800 // of one expression, so that bodies stay small
 )
 
-// Weight is what a float32 of an elementwise operation costs, in additions: what package
-// cost counts of the code that is written for it.
+// Weight is the cost of one float32 of an elementwise operation, in additions, by package cost's table.
 func Weight(op ir.Op) int {
 	if w, ok := weights[op]; ok {
 		return w

@@ -13,10 +13,7 @@ export interface Event {
   done?: number;
   total?: number;
   text?: string;
-  /**
-   * Zeros: training came to nothing, as Text says, and this device sends zeros in its place. Only
-   * its owner is told.
-   */
+  /** Zeros reports that training failed, as Text says, and that this device sends zeros. Only its owner is told. */
   zeros?: boolean;
   /** bytes of messages sent so far */
   up: number;
@@ -29,7 +26,7 @@ export interface Event {
   peers?: Peers;
   /** Limits are the owner's limits that a refused round exceeds. */
   limits?: PolicyError[];
-  /** Limited says of a backoff that a limit of the owner's own is the cause, and no broken connection. */
+  /** Limited reports that a limit of the owner's own caused a backoff, not a broken connection. */
   limited?: boolean;
 }
 
