@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// A Draw draws who of a population is in a round, each with probability q unless it says otherwise,
-// and returns their places, ascending.
+// A Draw draws members of a population for a round, each with probability q unless it says otherwise, and returns
+// their places, ascending.
 type Draw func(q float64, rnd io.Reader) (in []int, cert Certificate, err error)
 
 // PoissonDraw returns a draw over a population, see [DrawCohort], that names who is in by place,

@@ -96,8 +96,7 @@ type Guarantees struct {
 	Public *Guarantee `json:"public,omitempty"`
 	// Coalition is Delivered against the declared share of colluding devices; nil if it is the same.
 	Coalition *Guarantee `json:"coalition,omitempty"`
-	// Visible is Delivered against those who see who takes part, as an observer of the network
-	// does; nil if it is the same.
+	// Visible is Delivered against observers of participation, such as the network; nil if it is the same.
 	Visible *Guarantee `json:"visible,omitempty"`
 	// Untrusted is what holds without trust in the coordinator, of a device that was in
 	// every round: by the noise that devices add themselves (accounting.UntrustedEpsilon). nil where

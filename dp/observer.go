@@ -17,7 +17,7 @@ const (
 	// Colluding is a declared share of the devices that tell each other what they see: the rosters
 	// of the shards that they are in. See [Coalition].
 	Colluding Observer = "coalition"
-	// Participants see who takes part in every round.
+	// Participants observe participation in every round.
 	Participants Observer = "participants"
 	// Untrusting is the coordinator itself, which may add no noise, draw whom it wants, and sees the
 	// sum of each shard. It is no budget's observer: see [OwnNoise].

@@ -22,7 +22,7 @@ type OwnNoise struct {
 	// Multiplier is v: the standard deviation of each device's noise divided by the norm bound of
 	// its vector. Each device draws variance NewVariance(v, B2, 1).
 	Multiplier float64 `json:"multiplier"`
-	// Honest is the least number of honest devices whose noise is in what was released.
+	// Honest is the least number of honest devices whose noise is in the release.
 	Honest uint32 `json:"honest"`
 	// Apart is the number of honest devices in the smallest sum that the coordinator sees: a
 	// shard's.

@@ -9,7 +9,7 @@ import (
 	"hash"
 )
 
-// Population is who has a coin: identity keys in an order, each once.
+// Population lists the identity keys that have a coin, in an order, each once.
 type Population struct {
 	n    int
 	runs []Run

@@ -2,7 +2,7 @@ package dp
 
 import "fmt"
 
-// ReleaseSpec says what is released and under which constants of the job.
+// ReleaseSpec describes a release under the job's constants.
 type ReleaseSpec struct {
 	Round uint64
 	// SamplingRate is the coin that was really flipped for every enrolled

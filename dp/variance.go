@@ -8,7 +8,7 @@ import (
 	"math/bits"
 )
 
-// ErrVariance reports a noise variance outside of what the sampler can draw.
+// ErrVariance reports a noise variance that the sampler cannot draw.
 var ErrVariance = errors.New("variance out of range")
 
 // Variance is the sigma^2 of a discrete Gaussian as an exact dyadic rational,

@@ -37,8 +37,8 @@ func shownBy(j *wire.Job) Shown {
 // announced is what all rounds that a job announces could tell.
 func announced(j *wire.Job) Shown { return shownBy(j).times(callable(j.Rounds)) }
 
-// ExampleBits bounds what was contributed could tell about any one example, in bits, given all the
-// others, if everybody else lied. ok is false if this device added no noise; then there is no bound.
+// ExampleBits bounds, in bits, the information about any one example in all contributions, given all the others,
+// if everybody else lied. ok is false if this device added no noise; then there is no bound.
 func (j *JobAccount) ExampleBits() (bits float64, ok bool) {
 	if _, ok := j.Bits(); !ok {
 		return 0, false

@@ -78,9 +78,8 @@ func mergeHistory(a, b []Moment) []Moment {
 	return all
 }
 
-// Bits bounds what was contributed could tell about the data, in bits, if everybody else lied: it
-// counts only the noise that this device added itself. ok is false if it added none; then there is
-// no bound.
+// Bits bounds, in bits, the information about the data in all contributions if everybody else lied: it counts only
+// the noise that this device added itself. ok is false if it added none; then there is no bound.
 func (j *JobAccount) Bits() (bits float64, ok bool) {
 	if j.Contributed == 0 || !(j.Own > 0) || j.ProviderRate > 0 && j.Units == 0 {
 		return 0, false

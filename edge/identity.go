@@ -51,7 +51,7 @@ func LoadIdentity(path string) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// ParseIdentity decodes what FormatIdentity encoded.
+// ParseIdentity decodes a result of FormatIdentity.
 func ParseIdentity(data []byte) (ed25519.PrivateKey, error) {
 	block, rest := pem.Decode(data)
 	switch {

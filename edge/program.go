@@ -26,8 +26,8 @@ type ProgramTrainer struct {
 	// matrix products; less than 1 counts as 1. It changes speed and nothing else, and
 	// must not be set once training has begun.
 	Cores int
-	// Kernel names what computes the products, one of wasm.Kernels; empty is the first.
-	// It, too, changes speed and nothing else.
+	// Kernel names the kernel of products, one of wasm.Kernels; empty is the first. It changes speed and nothing
+	// else.
 	Kernel string
 
 	slots chan struct{} // one token for each training that may run
@@ -83,7 +83,7 @@ func (p *ProgramTrainer) Train(ctx context.Context, t Task) ([]float32, error) {
 	return delta, p.put(b)
 }
 
-// Close frees what is kept. No training may be running.
+// Close frees the programs. No training may be running.
 func (p *ProgramTrainer) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,12 +16,11 @@ type Spent struct {
 	Jobs      int           `json:"jobs"`                // that the data has given to
 	Devices   *dp.Guarantee `json:"devices,omitempty"`   // of jobs that protect devices; nil: none, or Noiseless
 	Providers *dp.Guarantee `json:"providers,omitempty"` // of jobs that protect providers
-	// Noiseless are the names of jobs that say they add no noise: of what was given
-	// to them there is no bound.
+	// Noiseless lists jobs that announce no noise: contributions to them have no bound.
 	Noiseless []string `json:"noiseless,omitempty"`
 }
 
-// Spent composes what all jobs of the account have cost.
+// Spent composes the cost of all jobs of the account.
 func (a *Account) Spent() (Spent, error) {
 	a.mu.Lock()
 	jobs := make([]JobAccount, 0, len(a.state.Jobs))

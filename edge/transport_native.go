@@ -42,7 +42,7 @@ type socket struct {
 	tls  *tls.ConnectionState
 }
 
-// Exporter is of the connection's TLS; nil if it has none.
+// Exporter returns the exporter of the connection's TLS; nil if it has none.
 func (s *socket) Exporter(label string) ([]byte, error) {
 	if s.tls == nil {
 		return nil, nil

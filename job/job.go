@@ -85,15 +85,13 @@ type Adapter struct {
 	// independently of any data. Defaults 1 and 8.
 	RankMin int `yaml:"rank_min"`
 	RankMax int `yaml:"rank_max"`
-	// RankDistribution is what it is drawn from: "uniform" (default), "geometric", which
-	// from rank_min on stops at each rank with probability 0.15 and begins again behind
-	// rank_max, or "weights". The draw is public.
+	// RankDistribution is the law of each round's rank: "uniform" (default), "geometric", which from rank_min on
+	// stops at each rank with probability 0.15 and begins again behind rank_max, or "weights". The draw is public.
 	RankDistribution string `yaml:"rank_distribution" json:",omitempty"`
-	// RankWeights are those of rank_min to rank_max, whole numbers, for rank_distribution
-	// weights: a rank of weight 0 is never drawn.
+	// RankWeights are the weights of rank_min to rank_max, whole numbers, for rank_distribution weights: a rank of
+	// weight 0 is never drawn.
 	RankWeights []int `yaml:"rank_weights" json:",omitempty"`
-	// Alpha is what the adapter's scale at a rank is made of. 0 follows from the base:
-	// see ForBase.
+	// Alpha determines the adapter's scale at a rank. 0 follows from the base: see ForBase.
 	Alpha float64 `yaml:"alpha"`
 	// Scale of the adapter at rank b: "rank" (default) is alpha/b, "constant"
 	// alpha/rank_max at every rank.

@@ -245,7 +245,7 @@ func (b *Base) SHA256() (sum [32]byte, err error) {
 	return [32]byte(h.Sum(nil)), nil
 }
 
-// ParseBlob reads what Blob wrote. The base may keep blob.
+// ParseBlob reads a result of Blob. The base may keep blob.
 func ParseBlob(blob []byte) (*Base, error) {
 	st, err := ParseSafeTensors(blob)
 	if err != nil {

@@ -13,8 +13,7 @@ const CardFile = "README.md"
 // formatCheckpoint is that of a checkpoint's folder which PEFT does not load as it is.
 const formatCheckpoint = "checkpoint"
 
-// Card describes the release of an adapter at a rank in a format of `starling
-// export`: what it was made from, what of its makers' data it may tell, what it
+// Card returns the model card of an adapter at a rank, exported in a format of `starling export`: origin, privacy,
 // cost, and the lines that load it.
 func (c *Checkpoint) Card(rank int, format string) []byte {
 	var b strings.Builder

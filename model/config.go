@@ -24,7 +24,7 @@ const (
 // ErrConfig is the cause of every refused configuration.
 var ErrConfig = errors.New("model: invalid configuration")
 
-// Pooling says what of the last layer's states the head reads.
+// Pooling selects the states of the last layer that the head reads.
 type Pooling string
 
 const (

@@ -86,8 +86,8 @@ func (c Config) Module(name string) string {
 // Turned reports whether the base's linear maps are stored as [in, out]: a GPT-2's.
 func (c Config) Turned() bool { return c.arch().turned != nil }
 
-// Prefixes are what a class of transformers with a head puts before the names of the base's
-// tensors ("" where it puts nothing), and what Starling's own model does.
+// Prefixes returns the prefixes of the base's tensor names in transformers' classes with a head ("" for none), and
+// in Starling's own model.
 func (c Config) Prefixes() []string { return []string{c.arch().prefix, ownPrefix} }
 
 // peftName is the name that PEFT gives a trainable tensor.

@@ -48,7 +48,7 @@ func (v Convolutions) Len() int {
 // MarshalJSON writes those that there are.
 func (v Convolutions) MarshalJSON() ([]byte, error) { return json.Marshal(v[:v.Len()]) }
 
-// UnmarshalJSON reads at most as many as there is room for.
+// UnmarshalJSON reads as many numbers as fit.
 func (v *Convolutions) UnmarshalJSON(data []byte) error {
 	var list []int
 	if err := json.Unmarshal(data, &list); err != nil {

@@ -22,8 +22,7 @@ func (t *Terms) CheckDelta(enrolled int) error {
 	return nil
 }
 
-// MostEnrolled is the number of devices that may enrol: max_enrolled, or as many
-// as delta allows.
+// MostEnrolled is the largest number of devices that may enrol: max_enrolled, or as many as delta allows.
 func (t *Terms) MostEnrolled() int {
 	allowed := 1 / t.Budget.Delta / max(1, t.Job.Providers.Expected)
 	most := max(t.Job.Cohort.Population, int(min(float64(t.Job.Cohort.MaxEnrolled), allowed+1)))

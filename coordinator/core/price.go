@@ -8,14 +8,13 @@ import (
 	"github.com/starling-fl/starling/dp/accounting"
 )
 
-// Costliest is an event that costs at least what any round of the job does:
-// epsilon grows as the squared sensitivity shrinks, by what discreteness costs,
-// and with the coordinates.
+// Costliest returns an event that costs at least as much as any round of the job: epsilon grows as the squared
+// sensitivity shrinks, since noise is discrete, and with the coordinates.
 func (t *Terms) Costliest() (dp.Event, error) {
 	return t.extreme(func(b2, other int64, size, others int) (int64, int) { return min(b2, other), max(size, others) })
 }
 
-// Cheapest is an event that costs at most what any round of the job does.
+// Cheapest returns an event that costs at most as much as any round of the job.
 func (t *Terms) Cheapest() (dp.Event, error) {
 	return t.extreme(func(b2, other int64, size, others int) (int64, int) { return max(b2, other), min(size, others) })
 }

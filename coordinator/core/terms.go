@@ -92,9 +92,8 @@ func NewTerms(j job.Job, base *model.Base) (*Terms, error) {
 	return t, nil
 }
 
-// CheckSize refuses a j whose updates over a base of that shape no round can carry, or whose
-// examples are longer than it reads: what a run over the base itself is refused for, before its
-// weights are at hand. Of the privacy budget it says nothing.
+// CheckSize refuses a job whose updates over a base of that shape no round can carry, or whose examples are longer
+// than the base reads. A run refuses the same; this needs no weights. It does not check the privacy budget.
 func CheckSize(j job.Job, c model.Config) error {
 	j = j.ForBase(c).Derived()
 	if err := j.Validate(); err != nil {

@@ -22,7 +22,7 @@ func (t *Terms) normAt(rank int, clip float64) float64 {
 	return clip * math.Sqrt(float64(t.Layout.Size(rank))/float64(t.Layout.Size(ranks[len(ranks)-1])))
 }
 
-// Vector of a round at a rank; clip is the largest rank's norm.
+// Vector returns the vector of a round at a rank; clip is the largest rank's norm.
 func (t *Terms) Vector(rank int, clip float64, rotation [32]byte) (contract.Vector, error) {
 	l, err := t.Contract.Lattice(t.Layout.Size(rank), t.normAt(rank, clip), rotation)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 )
 
-// Config of a host.
+// Config sets a host's limits and budget.
 type Config struct {
 	Dir string
 	// Open makes a job's coordinator over its folder, with host as its Host.
@@ -111,8 +111,7 @@ func (h *Host) Reached(token string) error { return h.store.Reached(token) }
 // Fleet opens the operators' view of devices, jobs and operators; the caller closes it.
 func (h *Host) Fleet() (*store.Fleet, error) { return store.OpenFleet(h.cfg.Dir) }
 
-// Budget sets what a pool may spend in all jobs together, from now on. With epsilon 0 only the
-// jobs' own budgets hold.
+// Budget sets the joint budget of a pool's jobs from now on. With epsilon 0 only the jobs' own budgets hold.
 func (h *Host) Budget(epsilon, delta float64) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -133,8 +132,8 @@ func (h *Host) Budgeted() (epsilon, delta float64) {
 	return h.spent.Epsilon, h.spent.Delta
 }
 
-// Totals returns what each pool's jobs spent together, and the fleet's budget, also with an error;
-// epsilon 0 means that there is none.
+// Totals returns the joint cost of each pool's jobs, and the fleet's budget, also with an error; epsilon 0 means
+// that there is none.
 func (h *Host) Totals() (totals []Total, epsilon, delta float64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -147,7 +146,7 @@ func (h *Host) Totals() (totals []Total, epsilon, delta float64, err error) {
 	return slices.Clone(h.totals), h.spent.Epsilon, h.spent.Delta, nil
 }
 
-// Kick makes the host look at once at what operators want.
+// Kick makes the host read operators' orders at once.
 func (h *Host) Kick() {
 	select {
 	case h.kicked <- struct{}{}:
@@ -189,8 +188,8 @@ func (h *Host) wakeAll(pool string) {
 	}
 }
 
-// Run does what operators want until ctx is done, and returns when all jobs have ended. The failure
-// of a job is recorded with the job; the returned error is the fleet's store's.
+// Run carries out operators' orders until ctx is done, and returns when all jobs have ended. The failure of a job
+// is recorded with the job; the returned error is that of the fleet's store.
 func (h *Host) Run(ctx context.Context) error {
 	jobs, stop := context.WithCancel(ctx)
 	tick := time.NewTicker(h.cfg.Every)

@@ -56,7 +56,7 @@ func (m *Monitor) Watched() bool { return m.watchers.Load() > 0 }
 // Close stops following. Call it once.
 func (f *Follower) Close() { f.m.watchers.Add(-1) }
 
-// News returns what has changed, and a channel that is closed when there is more.
+// News returns the changes, and a channel that is closed when there are more.
 func (f *Follower) News() (News, <-chan struct{}) {
 	m := f.m
 	m.mu.Lock()

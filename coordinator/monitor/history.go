@@ -41,7 +41,7 @@ type History interface {
 // maxRecords is how many records are shown, and remembered.
 const maxRecords = store.MaxHistory
 
-// Recall loads what earlier processes stored, and stores there from now on.
+// Recall loads the history of earlier processes, and stores there from now on.
 func (m *Monitor) Recall(h History) error {
 	m.history = h
 	lines, err := h.History()

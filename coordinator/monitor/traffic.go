@@ -34,7 +34,7 @@ func (m *Meter) Up(n int) { m.up.Add(int64(n)) }
 // Down counts bytes sent.
 func (m *Meter) Down(n int) { m.down.Add(int64(n)) }
 
-// For records what part of the counted bytes was for.
+// For records the purpose of a part of the counted bytes.
 func (m *Meter) For(p Part, up, down int64) {
 	m.of[p].up.Add(up)
 	m.of[p].down.Add(down)

@@ -70,7 +70,7 @@ func (a *Average) State() []byte {
 	return b
 }
 
-// Restore continues from what State returned.
+// Restore continues from a result of State.
 func (a *Average) Restore(b []byte) error {
 	if len(b) == 0 {
 		a.count, a.mean = 0, nil

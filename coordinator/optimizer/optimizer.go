@@ -118,7 +118,7 @@ func (o *Optimizer) second(v, square float64) float64 {
 	return o.cfg.Beta2*v + (1-o.cfg.Beta2)*square
 }
 
-// Size is the length of what State returns.
+// Size is the length of State's result.
 func (o *Optimizer) Size() int { return 4 * (len(o.m) + len(o.v)) }
 
 // State returns the moments for the checkpoint: little-endian float32, first
@@ -133,7 +133,7 @@ func (o *Optimizer) State() []byte {
 	return b
 }
 
-// Restore continues from what State returned.
+// Restore continues from a result of State.
 func (o *Optimizer) Restore(b []byte) error {
 	if want := o.Size(); len(b) != want {
 		return fmt.Errorf("%w: %d bytes, %s over %d parameters has %d", ErrState, len(b), o.cfg.Optimizer, o.n, want)

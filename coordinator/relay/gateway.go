@@ -194,7 +194,7 @@ func (g *Gateway) stream(ctx context.Context, from net.Addr) (*stream, error) {
 	}
 }
 
-// Serve passes on what a listener accepts until ctx is done, and waits for its connections' ends.
+// Serve forwards a listener's connections until ctx is done, and waits for them to end.
 func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	ctx, stop := context.WithCancel(ctx)
 	var passing sync.WaitGroup

@@ -349,7 +349,7 @@ func (l *link) ended() bool {
 	return l.err != nil
 }
 
-// Close ends the link, and waits for what it runs.
+// Close ends the link and waits for its goroutines.
 func (l *link) Close() error {
 	l.end(errShut)
 	l.work.Wait()

@@ -281,7 +281,7 @@ func (s *stream) wait(change *sync.Cond, by time.Time) {
 	change.Wait()
 }
 
-// CloseWrite says that nothing more is written; what was arrives.
+// CloseWrite ends the writing half; what was written before still arrives.
 func (s *stream) CloseWrite() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -314,7 +314,7 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// Reset ends it both ways, with what was not sent.
+// Reset ends both halves and discards unsent bytes.
 func (s *stream) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

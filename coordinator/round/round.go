@@ -112,7 +112,7 @@ type Config struct {
 	// If such a round could be dropped and drawn again, released cohorts would contain more often a
 	// device that made them large enough.
 	Drawn bool
-	// Limits of Gathering to Unmasking.
+	// Limits are the deadlines of Gathering to Unmasking.
 	Limits [Unmasking + 1]Limit
 	// Enough is the fraction of the shards that have not failed, in (0, 1], that must have revealed
 	// before the others are hurried; with 1 none is.

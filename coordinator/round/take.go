@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Take processes one event and returns what must be done because of it.
+// Take processes one event and returns the effects to carry out.
 func (m *Machine) Take(ev Event) []Effect {
 	if m.end != 0 {
 		if r, ok := ev.(Received); ok {

@@ -220,8 +220,8 @@ func (s *desk) reached(f *store.Fleet) (token string, err error) {
 type Invited struct {
 	store.Invitation
 	Secret []byte `json:"secret"`
-	// Link is the join page's address with the whole token behind its #, SVG the same as a QR
-	// code; empty before serve has said how devices reach it.
+	// Link is the join page's address with the whole token behind its #, SVG the same as a QR code; empty until
+	// serve knows how devices reach it.
 	Link string `json:"link,omitempty"`
 	SVG  string `json:"svg,omitempty"`
 }

@@ -43,10 +43,10 @@ type Config struct {
 	// bytes, and SampleName its name, which says its format; empty: none.
 	Sample     []byte
 	SampleName string
-	// Trusted are proxies whose X-Forwarded-For is believed: limits per address then apply to the
-	// addresses that they name.
+	// Trusted lists proxies whose X-Forwarded-For is believed: limits per address then apply to the addresses that
+	// they name.
 	Trusted []netip.Prefix
-	// Origins are other sites whose pages may be devices, see ParseOrigin; nil: none.
+	// Origins lists other sites whose pages may be devices, see ParseOrigin; nil: none.
 	Origins []string
 	// Version is the program's, as /metrics has it.
 	Version string

@@ -22,8 +22,8 @@ const (
 	mostReason = 300            // characters of why somebody is refused
 )
 
-// IsToken reports whether a bearer token is for an Issuer to judge: one of its sessions, or something
-// of the form of an ID token.
+// IsToken reports whether an Issuer should judge a bearer token: it is one of its sessions, or has the form of an
+// ID token.
 func IsToken(given string) bool {
 	return isSession(given) || strings.Count(given, ".") == 2
 }
@@ -153,7 +153,7 @@ func bounds(s string, most int) string {
 	return fmt.Sprintf("%s…%x", string(out[:most-1-8]), hash[:4])
 }
 
-// Reason explains a refusal to the refused person. It quotes what they sent, bounded.
+// Reason explains a refusal to the person. It quotes their input, bounded.
 func Reason(err error) string { return bounds(strings.TrimPrefix(err.Error(), "signin: "), mostReason) }
 
 // said is a text of the issuer's answer, bounded.

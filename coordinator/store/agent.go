@@ -14,7 +14,7 @@ import (
 // As with history, nothing follows from it.
 const agentSchema = `CREATE TABLE IF NOT EXISTS agent (key BLOB PRIMARY KEY CHECK (length(key) = 32), said TEXT NOT NULL) WITHOUT ROWID;`
 
-// MaxAgent bounds, in bytes, what is kept of a device's name for itself.
+// MaxAgent bounds, in bytes, the stored name of a device's program.
 const MaxAgent = 64
 
 // Agent stores the device's own name for its program, if it has changed.
@@ -55,7 +55,7 @@ type Group struct {
 	Devices int    `json:"devices"`
 }
 
-// MaxGroups bounds the groups of one kind, since devices choose what they call themselves.
+// MaxGroups bounds the groups of one kind, since devices choose these names.
 const MaxGroups = 12
 
 // seenWithin are the classes of when a device was seen last. It is kept to the hour.

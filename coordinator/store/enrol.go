@@ -294,14 +294,14 @@ func (s *Store) Strikes() (map[[32]byte]int, error) {
 // form the coordinator writes it. Trace returns it, or "".
 func (s *Store) KeepTrace(text string) error { return s.keep("trace", text) }
 
-// Trace returns what KeepTrace stored.
+// Trace returns the text that KeepTrace stored.
 func (s *Store) Trace() (string, error) { return s.kept("trace") }
 
 // KeepDropouts stores the coordinator's count of devices that drop out, in whatever form it writes
 // it. Dropouts returns it, or "".
 func (s *Store) KeepDropouts(text string) error { return s.keep("dropouts", text) }
 
-// Dropouts returns what KeepDropouts stored.
+// Dropouts returns the text that KeepDropouts stored.
 func (s *Store) Dropouts() (string, error) { return s.kept("dropouts") }
 
 // Check writes a line as durably as a commit, to find out whether commits are possible.

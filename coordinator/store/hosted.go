@@ -87,8 +87,8 @@ type Hosted struct {
 	// Folder is its path below the server's folder; "." is that folder itself, of a server that was
 	// begun with one job.
 	Folder string `json:"folder"`
-	// Pool is whose data it asks for: an identity enrols in one pool alone, so
-	// that jobs of different ones have no device in common.
+	// Pool names the job's pool of identities: an identity enrols in one pool alone, so that jobs of different
+	// pools have no device in common.
 	Pool     string `json:"pool"`
 	Priority int    `json:"priority"`
 	File     []byte `json:"-"` // the job file: it may hold the enrolment secret

@@ -40,7 +40,7 @@ CREATE TRIGGER IF NOT EXISTS act_update BEFORE UPDATE ON act BEGIN SELECT RAISE(
 CREATE TRIGGER IF NOT EXISTS act_delete BEFORE DELETE ON act BEGIN SELECT RAISE(ABORT, 'acts are append-only'); END;
 `
 
-// Role says what an operator may do.
+// Role is the set of an operator's rights.
 type Role string
 
 // Roles. Each may do all that the earlier ones may.
@@ -53,7 +53,7 @@ const (
 // Roles are all of them, the least first.
 var Roles = []Role{RoleViewer, RoleOperator, RoleAdmin}
 
-// Allows reports whether the role may do what another needs.
+// Allows reports whether the role includes another.
 func (r Role) Allows(need Role) bool {
 	least := slices.Index(Roles, need)
 	return least >= 0 && slices.Index(Roles, r) >= least

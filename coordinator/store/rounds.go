@@ -11,7 +11,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 )
 
-// Outcome of a round; empty while it runs.
+// Outcome is how a round ended; empty while it runs.
 type Outcome string
 
 // The outcomes.

@@ -9,8 +9,7 @@ import (
 // the caller writes it.
 func (s *Store) KeepSources(text string) error { return s.keep("sources", text) }
 
-// ReadSources returns what KeepSources stored in a folder's state, or "", without becoming its
-// writer.
+// ReadSources returns the text that KeepSources stored in a folder's state, or "", without becoming its writer.
 func ReadSources(dir string) (text string, err error) {
 	p, err := placeOf(dir)
 	if err != nil {

@@ -63,7 +63,7 @@ var (
 	ErrLedger = errors.New("store: the ledger is broken")
 	// ErrCharged: the round has been charged already.
 	ErrCharged = errors.New("store: the round is already charged")
-	// ErrIntent: what is to be charged or released is not what was intended.
+	// ErrIntent: the charge or release differs from the stored intent.
 	ErrIntent = errors.New("store: the event is not the one that was intended")
 	// ErrNoStore: there is no store in the folder.
 	ErrNoStore = errors.New("store: no coordinator has run in this folder")
@@ -75,7 +75,7 @@ var (
 	ErrFull = errors.New("store: no more devices may be enrolled")
 )
 
-// FileName of the database inside the folder.
+// FileName is the name of the database inside the folder.
 const FileName = "starling.db"
 
 // Options of Open. Job and Task identify the job; KeepCheckpoints is the number of recent
@@ -118,7 +118,7 @@ type Store struct {
 	recovered []string
 }
 
-// Open opens the folder's store, or creates it, verifies the ledger and charges what a crash left
+// Open opens the folder's store, or creates it, verifies the ledger and charges rounds that a crash left
 // uncharged.
 func Open(dir string, opt Options) (*Store, error) {
 	if opt.KeepCheckpoints <= 0 {
@@ -194,7 +194,7 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.lock.release())
 }
 
-// Recovered lists what Open had to settle after a crash, one line for each round.
+// Recovered lists the rounds that Open settled after a crash, a line each.
 func (s *Store) Recovered() []string { return s.recovered }
 
 // tx runs one write transaction after checking the fence.

@@ -113,7 +113,7 @@ func (f *wavFormat) samples(b []byte) (*Sound, error) {
 	return s, nil
 }
 
-// EncodeWAV is a recording as a WAV file of 16 bits; what is beyond -1..1 is cut off.
+// EncodeWAV encodes a recording as a WAV file of 16 bits; samples beyond -1..1 are cut off.
 func EncodeWAV(s *Sound) ([]byte, error) {
 	if err := checkShape(s.Rate, 1); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// PageSideDrawn is a drawn page's side in pixels: what DiT and BEiT read.
+// PageSideDrawn is the side of a drawn page in pixels, as DiT and BEiT read it.
 const PageSideDrawn = 224
 
 // glyphs are letters, digits and signs of 3 x 5 pixels, row by row from the highest of 15 bits.

@@ -61,9 +61,8 @@ func (r *Recording) Identity() []byte {
 	return out
 }
 
-// Speaker returns who speaks in a recording, from its name: in Speech Commands (Warden 2018) that
-// is a hash of the speaker, "_nohash_" and a number; see spokenDigit for the Free Spoken Digit
-// Dataset. "" for other names.
+// Speaker returns the speaker that a recording's name gives: in Speech Commands (Warden 2018) a hash, "_nohash_"
+// and a number; see spokenDigit for the Free Spoken Digit Dataset. "" for other names.
 func Speaker(name string) string {
 	if who, _, ok := strings.Cut(filepath.Base(name), "_nohash_"); ok {
 		return who

@@ -144,7 +144,7 @@ func (c *causal) fitted(e *dataset.Example) (read, told []int32, err error) {
 	return read, told, nil
 }
 
-// Encode writes what there is room for.
+// Encode encodes as much as fits.
 func (c *causal) Encode(e *dataset.Example, b Batch, row int) error {
 	if e.Messages != "" {
 		return c.encodeTalk(e, b, row)

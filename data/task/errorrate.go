@@ -2,7 +2,7 @@ package task
 
 import "strings"
 
-// Edits are the fewest edits that turn the right text into what was predicted.
+// Edits are the fewest edits from the right text to the predicted one.
 type Edits struct {
 	Substitutions int // said in place of another
 	Deletions     int // right, and not said

@@ -53,7 +53,7 @@ func ScoreOf(l Labeller, said, right [][]int, loss float64, classes int, names [
 	return s
 }
 
-// Counts are of one class: how often it was right, how often predicted, and how often both.
+// Counts are of one class: how often it was right, predicted, and both.
 type Counts struct{ Actual, Predicted, Hits int }
 
 // Count counts each of the classes over all places.
@@ -73,10 +73,10 @@ func Count(said, right [][]int, classes int) []Counts {
 	return out
 }
 
-// Precision is the share of hits in what is said; 0 if nothing is.
+// Precision is the share of right predictions of the class; 0 without predictions.
 func (c Counts) Precision() float64 { return ratio(c.Hits, c.Predicted) }
 
-// Recall is the share of hits in what is right; 0 if nothing is.
+// Recall is the share of the class's examples that were predicted; 0 without examples.
 func (c Counts) Recall() float64 { return ratio(c.Hits, c.Actual) }
 
 // F1 is the harmonic mean of precision and recall; 0 if there is none.

@@ -58,7 +58,7 @@ func (m *multiLabel) Open(e dataset.Example) dataset.Example {
 	return e
 }
 
-// Figures are micro-F1 and what the accuracy is of.
+// Figures adds micro-F1, and a note that the accuracy is of texts with exactly the right labels.
 func (m *multiLabel) Figures(s *Score, said, right [][]int, names []string) {
 	var all Counts
 	for _, c := range Count(said, right, len(names)) {

@@ -47,7 +47,7 @@ func (s Spelling) Predicted(scores []float32) []int {
 	return greedy
 }
 
-// Greedy returns what the best character of each frame spells.
+// Greedy returns the text that the best character of each frame spells.
 func (s Spelling) Greedy(scores []float32) []int {
 	text, before := []int{}, s.Blank
 	for ; len(scores) >= s.Characters; scores = scores[s.Characters:] {

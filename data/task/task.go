@@ -18,14 +18,14 @@ type Task interface {
 	Encode(e *dataset.Example, b Batch, row int) error
 }
 
-// A Reader is a Task whose examples ask something.
+// A Reader is a Task whose examples are questions.
 type Reader interface {
 	Task
 	// Read writes what an answer depends on, without the answer: Answers may be missing.
 	Read(e *dataset.Example, b Batch, row int) error
 }
 
-// A Finder is a Reader whose answers are parts of what is read.
+// A Finder is a Reader whose answers are parts of the document.
 type Finder interface {
 	Reader
 	// Best returns the likeliest answer in a row's example ("" for none) and its probability;

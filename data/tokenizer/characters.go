@@ -27,8 +27,8 @@ type Characters struct {
 // maxCharacters bounds a vocabulary: the largest published ones have some thousands.
 const maxCharacters = 1 << 14
 
-// ParseCharacters reads what a base carries of a folder's vocab.json and
-// tokenizer_config.json: see model.CharactersFile. Errors wrap ErrVocab.
+// ParseCharacters reads a base's model.CharactersFile, made of a folder's vocab.json and tokenizer_config.json.
+// Errors wrap ErrVocab.
 func ParseCharacters(data []byte) (*Characters, error) {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrVocab, fmt.Sprintf(format, args...))
@@ -121,7 +121,7 @@ func (c *Characters) Encode(text string) ([]int32, error) {
 	return ids, nil
 }
 
-// Text returns what ids spell. They are not frames: a letter that occurs twice is two letters.
+// Text returns the text of ids. They are not frames: a letter that occurs twice is two letters.
 func (c *Characters) Text(ids []int32) string {
 	var b strings.Builder
 	for _, id := range ids {

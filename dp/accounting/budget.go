@@ -19,7 +19,7 @@ type Budget struct {
 	// accountant gets the rest.
 	Floor      float64
 	Accountant dp.Accountant
-	// Observer is who the budget holds against; "" is the public. A simulated population's is.
+	// Observer is the adversary that the budget holds against; "" is the public, as for a simulated population.
 	Observer dp.Observer
 }
 

@@ -23,7 +23,7 @@ const (
 	DefaultLimit    = 10 * time.Minute
 )
 
-// Config says what is audited.
+// Config sets the audited job and its canaries.
 type Config struct {
 	Job  job.Job
 	Base *model.Base
@@ -63,11 +63,10 @@ type Pass string
 
 // The passes of an audit.
 const (
-	// PassUpdates has canaries that all take part, of which those that are out contribute zeros:
-	// what is released shows who was in.
+	// PassUpdates: all canaries take part, and those that are out contribute zeros. The releases show who was in.
 	PassUpdates Pass = "updates"
-	// PassPresence has a few canaries that come and go: those that are out are absent, and drop out
-	// after the cut. What happens to the rounds shows who was in.
+	// PassPresence: a few canaries come and go. Those that are out are absent, and drop out after the cut. The
+	// fate of rounds shows who was in.
 	PassPresence Pass = "presence"
 )
 
@@ -101,7 +100,7 @@ type PassResult struct {
 	Of       int       `json:"of"`       // rounds of the job, times runs
 	Released int       `json:"released"`
 	Guesses  []Guesses `json:"guesses"`
-	// Scores and In are of each canary, by the best way of looking: for a plot.
+	// Scores and In are each canary's score and secret coin, by the guess with the largest bound; for a plot.
 	Scores []float64 `json:"-"`
 	In     []bool    `json:"-"`
 }

@@ -65,7 +65,7 @@ const (
 // ErrNotTried is a round that cannot be tried: there are no texts for its task, or training fails.
 var ErrNotTried = errors.New("leak: nothing could be tried")
 
-// Check tries what one update at these settings reveals.
+// Check tries to read one update at these settings.
 func Check(ctx context.Context, s Settings, o Options) (*Report, error) {
 	if o.Trials < 0 || o.Lasts < 0 {
 		return nil, fmt.Errorf("leak: %d trials in %v: want 1 or more, in more than 0", o.Trials, o.Lasts)

@@ -32,8 +32,7 @@ type Attack struct {
 
 	Found int `json:"found"` // of All: tokens of an update's texts that the other texts lack, or labels
 	All   int `json:"all"`
-	// OtherFound of OtherAll are found in other texts, which are in no update: the result of
-	// guessing.
+	// OtherFound of OtherAll tokens of other texts, which are in no update, were found: the result of guessing.
 	OtherFound int `json:"other_found"`
 	OtherAll   int `json:"other_all"`
 	// Share is the share found minus the share guessed, Low and High its interval at 95 %.

@@ -47,8 +47,8 @@ type measurement struct {
 	Quantized float64 // bytes of the update before mask and codec
 	Width     int     // bits of a coordinate on the ring; 0: not masked
 	Padded    int     // coordinates of the update on the wire
-	// Recompressed is the size of the update's bytes after the codec, relative to
-	// before: what compressing a masked vector would gain.
+	// Recompressed is the size of the update's bytes after the codec over that before: the gain of compressing a
+	// masked vector.
 	Recompressed float64
 	// OwnVariance is the variance of the mean under devices' own noise, rounding included,
 	// over that of the same noise on no lattice; 0 without.

@@ -131,8 +131,8 @@ func drawUpdates(params, devices int) [][]float32 {
 	return updates
 }
 
-// Trained lets every client train for a round from where one round has led, so
-// that both factors of the adapter move, and takes what changed as its update.
+// Trained trains every client for a round from the adapter after one round, so that both factors of the adapter
+// move, and takes the change as its update.
 func Trained(ctx context.Context, base *model.Base, labels []string, clients []*dataset.Set, rank int) (s *Subject, err error) {
 	lora := model.Method{RMax: rank, Alpha: trainAlpha}
 	layout, err := model.NewLayout(base.Config, lora, len(labels))

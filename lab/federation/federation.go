@@ -26,8 +26,8 @@ type Config struct {
 
 // Federation is a federation of document sets.
 type Federation struct {
-	// Train are the questions that clients hold, and behind them those of one document in
-	// ten that none holds, on which validation chooses.
+	// Train holds the clients' questions, and after them those of one document in ten that no client holds, on
+	// which validation chooses.
 	Train *dataset.Set
 	Test  *dataset.Set
 	// Clients are each client's questions, as indices into Train; Names say whose.

@@ -26,7 +26,7 @@ import (
 	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
-// Config of a fleet.
+// Config sets a fleet's size and behaviour.
 type Config struct {
 	Devices int
 	// Drop is the chance that a device hangs up before its update and comes back a second

@@ -38,7 +38,7 @@ type EncoderSpec struct {
 	Engine string
 }
 
-// DefaultEncoder fills in what a base of this configuration trains well with.
+// DefaultEncoder fills in settings that train a base of this configuration well.
 func DefaultEncoder(c model.Config) EncoderSpec {
 	return EncoderSpec{
 		Spec:       Spec{Config: c, Batch: 32, Sequence: c.MaxPositions, Steps: 6000, LearningRate: 3e-3, Seed: 1},

@@ -44,7 +44,7 @@ func (f Fleet) adversary() Adversary {
 	return Adversaries[i]
 }
 
-// Check refuses what no fleet can be; its errors name flags.
+// Check refuses impossible fleets; its errors name flags.
 func (f Fleet) Check() error {
 	switch {
 	case f.Devices < 2 || f.Devices > job.MaxPopulation:
@@ -110,7 +110,7 @@ func (f Fleet) keys(epsilon float64, of Adversary, comment string) []key {
 	return append(out, key{"privacy.noise", of.Mechanism, of.Says})
 }
 
-// Job makes the job of a target, and takes what refusals recommend until nothing is refused.
+// Job makes the job of a target, and follows the remedies of refusals until nothing is refused.
 func (f Fleet) Job(epsilon float64, of Adversary, comment string) (job.Job, []key, error) {
 	keys := f.keys(epsilon, of, comment)
 	for range 12 {

@@ -28,7 +28,7 @@ type Trial struct {
 	Arithmetic string
 }
 
-// Run tries each epsilon and returns what the fleet can afford, with its job file.
+// Run simulates each epsilon and returns which the fleet can afford, with its job file.
 func (t Trial) Run(ctx context.Context, lab *sweep.Lab) (*Answer, string, error) {
 	began := time.Now()
 	a := &Answer{Fleet: t.Fleet, Data: t.Data}

@@ -105,7 +105,7 @@ func (p Plot) File(name string) ([]byte, error) {
 	return nil, CheckPlotName(name)
 }
 
-// CheckPlotName refuses names whose ending is no form of plots.
+// CheckPlotName refuses names whose ending is no format of plots.
 func CheckPlotName(name string) error {
 	if slices.Contains(Formats, strings.ToLower(filepath.Ext(name))) {
 		return nil

@@ -34,7 +34,7 @@ const (
 	IntervalBCa Interval = "bca" // with at least ten seeds; t with fewer
 )
 
-// ParseInterval reads what a command line asks for.
+// ParseInterval parses the name of an interval.
 func ParseInterval(s string) (Interval, error) {
 	if i := Interval(s); i == IntervalT || i == IntervalBCa {
 		return i, nil

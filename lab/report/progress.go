@@ -70,7 +70,7 @@ func Progress(folder fs.FS) (all []PresetProgress, err error) {
 	return all, nil
 }
 
-// PrintProgress writes it as a table, with what is missing where a table was begun.
+// PrintProgress writes a table of presets, with the missing runs of those that were begun.
 func PrintProgress(w io.Writer, all []PresetProgress) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "preset\tplanned\tmade\tmissing\tother")

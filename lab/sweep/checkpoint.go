@@ -16,7 +16,7 @@ import (
 // (model.ReadCheckpoint). Its base is linked to that of the other runs, where the file system can.
 const CheckpointFolder = "checkpoint"
 
-// ErrCheckpoint is a run that is done, but whose checkpoint cannot be written.
+// ErrCheckpoint: a run is done, but its checkpoint cannot be written.
 var ErrCheckpoint = errors.New("the run is done, but its checkpoint cannot be written")
 
 // checkpoint writes what is released of a run into its folder, and beside it the adapter

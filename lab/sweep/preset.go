@@ -27,7 +27,7 @@ func Presets() []string {
 	return names
 }
 
-// Preset is one of them, as text and as a plan.
+// Preset is a preset, as text and as a plan.
 func Preset(name string) ([]byte, *Plan, error) {
 	text, err := presets.ReadFile("presets/" + name + ".yaml")
 	if err != nil {
@@ -44,8 +44,8 @@ func Preset(name string) ([]byte, *Plan, error) {
 	return text, p, nil
 }
 
-// Over lets every point of the plan simulate a labelled file, with a test file and a
-// partition of its own where these are not empty.
+// Over sets the labelled file of every point of the plan, and its test file and partition where these are not
+// empty.
 func (p *Plan) Over(data, test, partition string) error {
 	for i := range p.Points {
 		s := &p.Points[i].Settings

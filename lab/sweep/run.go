@@ -93,7 +93,7 @@ const (
 // noGuarantee is that of a run without noise, whose epsilon and delta are 0 for none.
 const noGuarantee = "none: no noise was added, and no epsilon holds"
 
-// ErrOther is a folder whose run was made with something else.
+// ErrOther: the folder's run was made with other settings, data or programs.
 var ErrOther = errors.New("it was made with something else")
 
 // Make makes the point's run in its folder below dir, or takes up where it was

@@ -63,7 +63,7 @@ type Settings struct {
 	Dropout float64 `json:"dropout,omitempty" yaml:"dropout"`
 	// Slow is the share of clients that are too slow for every round: their updates never arrive either.
 	Slow float64 `json:"slow,omitempty" yaml:"slow"`
-	// Seed of everything, the division of the data included.
+	// Seed seeds everything, the division of the data included.
 	Seed uint64 `json:"seed" yaml:"-"`
 	// Every is the number of rounds between two measurements; 0: only at the end.
 	Every int `json:"every" yaml:"every"`
@@ -261,8 +261,7 @@ func (s Settings) NamesTask() bool {
 	return ok && at != nil && at != ""
 }
 
-// JobOf is the job over the data's labels: the settings' keys, and what the
-// population asks for.
+// JobOf returns the job over the data's labels, by the settings' keys and the population.
 func (s Settings) JobOf(name string, labels []string) (job.Job, error) {
 	if err := s.Check(); err != nil {
 		return job.Job{}, err

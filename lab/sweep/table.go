@@ -224,7 +224,7 @@ func Table(x *Index, records []*Record) ([]byte, error) {
 	return out.Bytes(), w.Error()
 }
 
-// KeepTable writes the table of what is done.
+// KeepTable writes the table of finished runs.
 func KeepTable(dir string) error {
 	x, records, err := Read(dir)
 	if err != nil {

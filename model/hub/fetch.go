@@ -43,7 +43,7 @@ var older = []string{model.AddedTokensFile, model.VocabFile, model.PairsFile, mo
 var (
 	// ErrOffline is a hub that cannot be reached, or must not be asked.
 	ErrOffline = errors.New("the hub is out of reach")
-	// ErrHash is a file whose bytes do not have the hash that the hub lists.
+	// ErrHash: a file's bytes do not have the hash that the hub lists.
 	ErrHash = errors.New("its bytes do not have the hash that the hub lists")
 )
 

@@ -39,7 +39,7 @@ const (
 	FormatNF4    = "nf4"
 )
 
-// String names it as people do.
+// String returns the base's common name.
 func (b Base) String() string {
 	s := b.Name
 	if b.Revision != "-" {
@@ -51,7 +51,7 @@ func (b Base) String() string {
 	return s
 }
 
-// A List is of published bases.
+// A List lists published bases.
 type List []Base
 
 // header is a list's first line.

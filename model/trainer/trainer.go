@@ -85,8 +85,8 @@ type Task struct {
 	Program []byte
 
 	Progress func(done, total int) // after each step; may be nil
-	// Scores is told after each step the mean loss before it, and the share of the labels that
-	// was right, NaN where the step does not tell that; may be nil.
+	// Scores hears after each step the mean loss before it, and the share of right labels, NaN where the step does
+	// not compute it; may be nil.
 	Scores func(loss, right float64)
 }
 

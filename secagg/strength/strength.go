@@ -124,7 +124,7 @@ func decimal(what string, p float64) (*big.Rat, error) {
 	return r, nil
 }
 
-// Evaluate computes what a given threshold provides. Unlike Choose it refuses nothing.
+// Evaluate computes breach and failure of a given threshold. Unlike Choose it refuses nothing.
 func Evaluate(m Model) (Params, error) {
 	m = m.defaults()
 	if err := m.validate(); err != nil {

@@ -4,18 +4,17 @@
 //	var job client.Quote // as the page reads it
 package client
 
-// Preview is what a source holds, for its owner to look at before joining.
+// Preview describes a source, for its owner to look at before joining.
 type Preview struct {
 	// Kind is "texts", "lists" (texts, each with any number of labels), "unlabelled" (texts too), "prompts" (with completions), "words" (each with a label), "questions"
 	// (about documents), "pictures", "recordings" or "transcripts" (recordings, each with what is said in it).
 	Kind     string `json:"kind"`
 	Examples int    `json:"examples"`
-	// Labels stand the most frequent first: those of words where these have them, none
-	// of questions.
+	// Labels has the most frequent first: those of words where these have them, none of questions.
 	Labels []LabelCount `json:"labels"`
 	// Rows are the first of the file; of pictures one of each label.
 	Rows []Row `json:"rows"`
-	// Groups is how many users or providers the source names; 0 if it names none.
+	// Groups is the number of users or providers that the source names; 0 if it names none.
 	Groups int `json:"groups"`
 	// Shortest and Longest are the recordings that last the least and the most; left out of
 	// other data.
@@ -23,13 +22,13 @@ type Preview struct {
 	Longest  *Lasting `json:"longest,omitempty"`
 }
 
-// Lasting is how long a recording of the source lasts.
+// Lasting is the length of a recording of the source.
 type Lasting struct {
 	At      int     `json:"at"` // its place in the source, from 0
 	Seconds float64 `json:"seconds"`
 }
 
-// LabelCount is how often a label occurs.
+// LabelCount is the number of times that a label occurs.
 type LabelCount struct {
 	Name  string `json:"name"`
 	Count int    `json:"count"`
@@ -60,7 +59,7 @@ type Picture struct {
 	Pixels []uint8 `json:"pixels"`
 }
 
-// Given is what the data has given to one job, as seen from this device.
+// Given has the contributions of the data to one job, as seen from this device.
 type Given struct {
 	// ID is what the job is known by, its TaskID in hexadecimal; the name may be another's,
 	// too, and is escaped.
@@ -85,13 +84,13 @@ type Given struct {
 	// Up and Down are bytes sent and received.
 	Up   int64 `json:"up,omitempty"`
 	Down int64 `json:"down,omitempty"`
-	// History is what had been given by when, the oldest first.
+	// History has the contributions over time, the oldest first.
 	History []GivenBy `json:"history,omitempty"`
 	// Forgotten tells that its owner has had the job forgotten: its name and history are gone.
 	Forgotten bool `json:"forgotten,omitempty"`
 }
 
-// GivenBy is what the data had given to a job by a moment.
+// GivenBy has the contributions to a job up to a moment.
 type GivenBy struct {
 	At     int64  `json:"at"`     // seconds since 1970
 	Rounds uint64 `json:"rounds"` // in which an update was handed over
@@ -99,8 +98,7 @@ type GivenBy struct {
 	Down   int64  `json:"down"`   // bytes received
 }
 
-// Quote is what a round of a job takes on this device, tried before joining with made-up
-// weights and examples.
+// Quote is the cost of a round of a job on this device, tried before joining with made-up weights and examples.
 type Quote struct {
 	Step   float64 `json:"step_seconds"`  // of one batch
 	Start  float64 `json:"start_seconds"` // once
@@ -111,7 +109,7 @@ type Quote struct {
 // first; of each word its likeliest label; or the likeliest answer.
 type Prediction struct {
 	Word string `json:"word,omitempty"` // whose label it is
-	// Label is empty for an answer that stands nowhere in the document.
+	// Label is empty for an answer that is not in the document.
 	Label string `json:"label"`
 	// Probability is a softmax, not calibrated.
 	Probability float64 `json:"probability"`

@@ -52,10 +52,10 @@ type Presence struct {
 // There reports whether a device could be assigned now.
 func (d *Device) There(now time.Time) bool { return d.Ready && !now.Before(d.Rests) }
 
-// Works notes that a device has sent what it trained: it is not silent.
+// Works records that a device has sent its update: it is not silent.
 func (d *Device) Works() { d.Missed, d.Overdue = 0, 0 }
 
-// Fleet is a job's devices. Its counts are kept, not taken: there may be a million.
+// Fleet holds a job's devices. Its counts are kept up to date, because there may be a million.
 type Fleet struct {
 	byID      map[[32]byte]*Device
 	all       []*Device            // by round.Device
@@ -197,8 +197,8 @@ func (f *Fleet) Pardon(d *Device) {
 	d.Works()
 }
 
-// Muster takes in who is in no draw: out has why a device is excluded, "" where it has not
-// been seen for long. One of those that is connected is seen.
+// Muster sets which devices are out of the draws: out has the reason for each excluded one, "" for one that has
+// not been seen for long. A connected one counts as seen.
 func (f *Fleet) Muster(out map[[32]byte]string) {
 	for id, d := range f.out {
 		if why, is := out[id]; !is || why == "" && d.Link != nil {
@@ -215,5 +215,5 @@ func (f *Fleet) Muster(out map[[32]byte]string) {
 	}
 }
 
-// Outside are those that are in no draw, in no order.
+// Outside returns the devices that are in no draw, in no order.
 func (f *Fleet) Outside() iter.Seq[*Device] { return maps.Values(f.out) }

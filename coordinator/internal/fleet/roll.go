@@ -9,15 +9,15 @@ import (
 	"github.com/starling-fl/starling/dp"
 )
 
-// Roll are devices of whom some are drawn, in the order of their identities, so that a draw
-// from a seed does not depend on who enrolled first. It holds until the fleet changes.
+// Roll lists devices in the order of their identities, so that a draw from a seed does not depend on the order of
+// enrolment. It is valid until the fleet changes.
 type Roll struct {
 	dp.Population
 	runs   []*run
 	starts []int // the place of each run's first
 }
 
-// Who is the one at a place.
+// Who returns the device at a place.
 func (r Roll) Who(i int) round.Device {
 	at, is := slices.BinarySearch(r.starts, i)
 	if !is {
@@ -115,14 +115,13 @@ func (in *run) sort(out func(round.Device) bool) error {
 	return err
 }
 
-// Roll are all that may be drawn. It costs what has changed since it was asked for last, and a
-// look at each run.
+// Roll returns all devices that may be drawn. Its cost follows the changes since the last call, and the number of
+// runs.
 func (f *Fleet) Roll() (Roll, error) {
 	return f.runs.roll(func(n round.Device) bool { return f.all[n].Out })
 }
 
-// There are those that could be assigned now and may be drawn, in the order of their
-// identities.
+// There returns the devices that could be assigned now and may be drawn, in the order of their identities.
 func (f *Fleet) There(now time.Time) (Roll, error) {
 	there := runs{by: map[beginning]*run{}}
 	for d := range f.ready {

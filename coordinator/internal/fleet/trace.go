@@ -24,7 +24,7 @@ type Trace struct {
 	alarms     [][]*Device // in whose sums the last alarms were
 }
 
-// Shard is one of a round, for a Trace.
+// Shard is a round's shard, for a Trace.
 type Shard struct {
 	Dealt []*Device // devices that the deal put into it, whatever became of them
 	// Sum are the devices in the sum, if it was out of range; else nil.
@@ -111,8 +111,8 @@ func (t *Trace) Take(shards []Shard, hostile, n int) (guilty []*Device) {
 	return guilty
 }
 
-// Pass takes in a round that ended before its sums were looked at, once its shards were dealt. It counts as one in which
-// nobody struck: else hostile devices could have the rounds end in which they are not in their victim's shard.
+// Pass records a round that ended after its shards were dealt and before their sums were checked. It counts as one
+// without a strike: otherwise hostile devices could end the rounds in which they are not in their victim's shard.
 func (t *Trace) Pass(shards []Shard) {
 	if t.on {
 		t.weigh(shards)

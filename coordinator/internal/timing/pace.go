@@ -65,7 +65,7 @@ func (a *Answers) needed(own time.Duration, unawaited func(n int) int) (t time.D
 	return a.After[len(a.After)-1-without], true
 }
 
-// Note takes in a round that is over.
+// Note records the answers of a finished round.
 func (p *Pace) Note(s round.State, a *Answers, own time.Duration, size int) {
 	needed, ok := a.needed(own, p.Unawaited)
 	if !ok {

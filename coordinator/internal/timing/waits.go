@@ -45,8 +45,7 @@ func (w *Waits[K]) All() iter.Seq2[K, time.Time] { return maps.All(w.of) }
 // Next is a time before which no wait ends; zero: there are no waits.
 func (w *Waits[K]) Next() time.Time { return w.next }
 
-// Expired yields those whose wait is over, which it ends; the loop may begin and
-// end others.
+// Expired yields and ends the waits that are over; the loop may begin and end others.
 func (w *Waits[K]) Expired(now time.Time) iter.Seq[K] {
 	return func(yield func(K) bool) {
 		if w.next.IsZero() || now.Before(w.next) {

@@ -12,7 +12,7 @@ import (
 	"github.com/starling-fl/starling/data/dataset"
 )
 
-// Owner says whose examples a split keeps together.
+// Owner names the person whose examples a split keeps together.
 type Owner string
 
 // The owners.

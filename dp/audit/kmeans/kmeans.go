@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// Starts that are tried; the one whose points lie closest to their centres counts.
+// Starts is the number of starts; the one whose points are closest to their centres counts.
 const Starts = 10
 
 // mostRounds bounds one start; a few dozen points settle in a handful.

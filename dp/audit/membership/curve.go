@@ -119,7 +119,7 @@ type Interval struct {
 	High float64 `json:"high"`
 }
 
-// Intervals are of the figures' means over the seeds.
+// Intervals are the intervals of the figures' means over the seeds.
 type Intervals struct {
 	Accuracy Interval `json:"accuracy"`
 	Balanced Interval `json:"balanced_accuracy"`

@@ -117,7 +117,7 @@ func sparkline(h []edge.Moment) string {
 	return fmt.Sprintf("%s  %d rounds from %s to %s", b.String(), to.Rounds, day(from.At), day(to.At))
 }
 
-// PrintRoster writes who was in a shard.
+// PrintRoster writes the members of a shard.
 func PrintRoster(w io.Writer, p *edge.ProvenRoster) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "round %d of %q, job %.16s: proved\n%s\n", p.Round, p.Job, p.Task, &p.Peers)

@@ -25,7 +25,7 @@ func (a *Folder) rosterFolder(task string) string {
 	return filepath.Join(a.dir, "rosters", task[:min(len(task), 32)])
 }
 
-// KeepRoster keeps what shows who was in the shard of a round, and of a job the last ones.
+// KeepRoster keeps the proof of a round's shard members; of each job it keeps the last ones.
 func (a *Folder) KeepRoster(round uint64, task [32]byte, proof *edge.RosterProof) error {
 	dir := a.rosterFolder(fmt.Sprintf("%x", task))
 	if err := os.MkdirAll(dir, 0o700); err != nil {

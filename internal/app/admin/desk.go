@@ -23,7 +23,7 @@ import (
 // AddressFile is the file in a coordinator's folder that holds its admin address, where serve chose the port.
 const AddressFile = "admin"
 
-// Desk reads what a coordinator that runs shows its operator.
+// Desk reads what a running coordinator shows its operator.
 type Desk struct{ r *remote }
 
 // ErrNotRunning is a folder in which no coordinator answers.
@@ -112,7 +112,7 @@ func (d *Desk) Checks() (ready bool, checks []coordinator.Check, err error) {
 	return out.Ready, out.Checks, err
 }
 
-// Fleet counts the devices, and what they run.
+// Fleet counts the devices and their programs.
 func (d *Desk) Fleet() (store.Summary, error) {
 	var out server.FleetPage
 	err := d.r.send("GET", []string{"v1", "admin", "fleet.json"}, nil, &out, http.StatusOK)

@@ -16,7 +16,7 @@ import (
 	"github.com/starling-fl/starling/internal/leaf/terminal"
 )
 
-// Doctor looks at a coordinator: at its folder, where w names one, and at what it finds of itself, if it runs.
+// Doctor checks a coordinator: its folder, where w names one, and its own checks if it runs.
 func (w Where) Doctor(ctx context.Context) (r *checkup.Report, err error) {
 	r = new(checkup.Report)
 	if w.Dir != "" {

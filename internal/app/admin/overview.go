@@ -11,7 +11,7 @@ import (
 	"github.com/starling-fl/starling/internal/leaf/terminal"
 )
 
-// Print is the first screen for a terminal.
+// Print writes the dashboard's first screen for a terminal.
 func (o *Overview) Print(w io.Writer) error {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {

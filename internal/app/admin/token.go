@@ -19,7 +19,7 @@ type TokenConfig struct {
 	Of   string        // the job that it leads to, of a server with several; "": all of them, or the one
 }
 
-// Check refuses what no fleet would take.
+// Check refuses values that no fleet would accept.
 func (c TokenConfig) Check() error {
 	switch {
 	case c.Uses < 1 || c.Uses > store.MaxUses:

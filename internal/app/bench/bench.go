@@ -25,7 +25,7 @@ import (
 	"github.com/starling-fl/starling/wasm"
 )
 
-// Config says which round is timed, and how it is tried what an update of it shows.
+// Config sets the timed round, and the trial of its update.
 type Config struct {
 	Job   string        // job file, or a coordinator's join token or URL; "" for the defaults over two labels
 	Base  string        // folder or name in place of the job's base; "" for that
@@ -42,7 +42,7 @@ type Config struct {
 	Columns  dataset.Columns
 }
 
-// Check refuses what is out of range; its errors name flags.
+// Check refuses values out of range; its errors name flags.
 func (f *Config) Check() error {
 	if f.Cores < 0 {
 		return usage.Errorf("--cores is %d, want 1 or more, or 0 for half of this machine's", f.Cores)
@@ -80,7 +80,7 @@ type Report struct {
 	Leak      *leak.Report `json:"leak,omitempty"`
 }
 
-// Kernel is one way of computing, timed.
+// Kernel is the timing of one kernel.
 type Kernel struct {
 	Name     string  `json:"name"`
 	Step     float64 `json:"step_seconds"` // the median

@@ -39,7 +39,7 @@ func (f *Config) try(ctx context.Context, told io.Writer, b *Round, cores int, o
 	return r, err
 }
 
-// Try tries what an update of the round shows, and tells how far it is.
+// Try tries to read an update of the round, and reports progress.
 func (b *Round) Try(ctx context.Context, told io.Writer, o leak.Options, cores int) (_ *leak.Report, err error) {
 	p := edge.NewProgramTrainer(1)
 	p.Cores = cores

@@ -54,7 +54,7 @@ func (r *Report) warn(name, next, detail string, args ...any) {
 	r.Add(Check{name, Warning, fmt.Sprintf(detail, args...), next})
 }
 
-// Err is an error that counts what failed; nil where nothing did.
+// Err returns an error that counts the failed checks; nil if none failed.
 func (r *Report) Err() error {
 	if r.Failed == 0 {
 		return nil
@@ -62,7 +62,7 @@ func (r *Report) Err() error {
 	return fmt.Errorf("%d of %d checks failed", r.Failed, len(r.Checks))
 }
 
-// Print writes a line for each check, and below it what to do.
+// Print writes a line for each check, and below it the remedy.
 func (r *Report) Print(w io.Writer) error {
 	columns, _ := terminal.Width(w)
 	for _, c := range r.Checks {

@@ -45,7 +45,7 @@ const (
 	slowAnswer = 2 * time.Second
 )
 
-// Run makes the checks; what they are about is in the report, errors are of ctx alone.
+// Run makes the checks. Failed checks are in the report; an error is ctx's alone.
 func (d Device) Run(ctx context.Context) (*Report, error) {
 	r := new(Report)
 	r.put("program", nil, "", "%s, %s/%s, %s", d.Version, runtime.GOOS, runtime.GOARCH, runtime.Version())

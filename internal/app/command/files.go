@@ -13,7 +13,7 @@ func Format(name string) string {
 	return strings.TrimPrefix(strings.ToLower(filepath.Ext(name)), ".")
 }
 
-// CheckFormat refuses a file of a flag whose name ends in none of two formats or more.
+// CheckFormat refuses a flag's file whose ending is not among two formats or more.
 func CheckFormat(flag, name string, formats ...string) error {
 	if slices.Contains(formats, Format(name)) {
 		return nil

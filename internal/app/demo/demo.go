@@ -28,7 +28,7 @@ import (
 	"github.com/starling-fl/starling/wasm"
 )
 
-// Config says what the fleet learns, and how.
+// Config sets the demo's task, fleet and job.
 type Config struct {
 	Data         string // labelled file; "" for generated data
 	Columns      dataset.Columns

@@ -72,7 +72,7 @@ func (f *Flags) Add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.pjrt, "pjrt", "", "with --engine xla: absolute path of the plugin (default $"+PluginVariable+")")
 }
 
-// AddTogether adds what only a simulation in one process can do.
+// AddTogether adds the flag of steps of several clients at once, for simulations in one process.
 func (f *Flags) AddTogether(fl *pflag.FlagSet) {
 	fl.IntVar(&f.Together, "together", 1, "with --engine xla: clients whose steps are computed at once, for accelerators; results depend on it by rounding")
 }

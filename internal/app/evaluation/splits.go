@@ -122,12 +122,11 @@ func (s Labelled) Report(ctx context.Context, r outcome.Report, layout *model.La
 	return r, nil
 }
 
-// LiveExamples is how many validation examples score an adapter while rounds run: the
-// standard error of an accuracy is then below 4.5 %, and a round does not wait.
-// All of them score the last one.
+// LiveExamples is the number of validation examples that score an adapter while rounds run: the standard error of
+// an accuracy is then below 4.5 %, and a round does not wait. All examples score the last adapter.
 const LiveExamples = 128
 
-// LiveQuestions is how many validation questions score an adapter while rounds run.
+// LiveQuestions is the number of validation questions that score an adapter while rounds run.
 const LiveQuestions = 48
 
 // Questions are the splits of a job that answers questions.

@@ -67,7 +67,7 @@ type AuditedFile struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Audit is a released model with those whose membership or documents it is attacked for.
+// Audit is an attack's input: a released model, and the people whose membership or documents are attacked.
 type Audit struct {
 	Audited *Audited
 	subject *subject

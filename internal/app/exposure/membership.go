@@ -18,7 +18,8 @@ type MembershipReport struct {
 	asked bool // the task has answers in words
 }
 
-// Membership attacks whose documents the model was trained on; shadows is the folder of shadow models, "" for none.
+// Membership attacks the membership of people in the model's training; shadows is the folder of shadow models, ""
+// for none.
 func (a *Audit) Membership(ctx context.Context, shadows string, cfg membership.Config) (MembershipReport, error) {
 	r := MembershipReport{Audited: a.Audited}
 	looks, err := a.subject.Observe(ctx, a.people, wanted{Removed: true, Unasked: true})

@@ -73,7 +73,7 @@ type Text struct {
 	Tokens int    `json:"tokens"` // written, an end left out
 }
 
-// ErrPrompt is a prompt that cannot be written behind.
+// ErrPrompt reports a prompt that the model cannot continue.
 var ErrPrompt = errors.New("generation: unusable prompt")
 
 // maxStops and maxStop bound a request's stops.

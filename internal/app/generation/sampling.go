@@ -23,7 +23,7 @@ type Sampling struct {
 	Seed        uint64  `json:"seed"`
 }
 
-// Validate refuses what is no way to draw.
+// Validate refuses settings out of range.
 func (s Sampling) Validate() error {
 	switch {
 	case !(s.Temperature >= 0 && s.Temperature <= 100):

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-fl/starling/job"
 )
 
-// Explained is a job in the terms of its privacy, and what follows from it.
+// Explained describes the privacy of a job.
 type Explained struct {
 	Name            string  `json:"name,omitempty"`
 	Population      int     `json:"population"`
@@ -62,15 +62,15 @@ type Statement struct {
 	Answer   string `json:"answer"`
 }
 
-// Explain computes what a plan guarantees. Above 0, simulatedOf and simulatedCohort are the population and its cohort whose
-// noise is simulated.
+// Explain computes a plan's guarantees. Above 0, simulatedOf and simulatedCohort are the population and its cohort
+// whose noise is simulated.
 func Explain(p Plan, simulatedOf, simulatedCohort int) (Explained, error) {
 	var e Explained
 	err := e.fill(&p, simulatedOf, simulatedCohort)
 	return e, err
 }
 
-// ExplainJob computes what a job's file guarantees.
+// ExplainJob computes the guarantees of a job file.
 func ExplainJob(j job.Job) (Explained, error) {
 	var p Plan
 	e := Explained{job: &j, Name: j.Name, Shard: j.Shard.Size, Cohort: j.Cohort.Size, protected: j.Protected(), floor: j.FloorDelta()}

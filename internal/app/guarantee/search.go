@@ -23,7 +23,8 @@ type RunsBelow struct {
 	Runs        int     `json:"runs"`
 }
 
-// Search returns what a search by so many runs of the plan costs. Its errors are usage errors where an accountant refuses the plan.
+// Search returns the cost of a search by so many runs of the plan. Its errors are usage errors where an accountant
+// refuses the plan.
 func (p *Plan) Search(runs accounting.Search, acct dp.Accountant) (s Search, err error) {
 	s.Runs = runs
 	events := []dp.Event{p.Event(p.Rounds)}

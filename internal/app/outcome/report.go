@@ -143,7 +143,7 @@ func (r *Report) Settle(j job.Job, result monitor.Result) {
 	}
 }
 
-// CountTraffic takes over the devices' own count, which leaves out what they fetch once.
+// CountTraffic sets the bytes of a device and round, and those of one-time fetches, by the devices' own count.
 func (r *Report) CountTraffic(t sim.Traffic) {
 	r.BytesUp, r.BytesDown = t.PerDeviceRound.Up, t.PerDeviceRound.Down
 	r.BytesOnceUp, r.BytesOnceDown = t.OnceUp, t.OnceDown

@@ -111,7 +111,7 @@ func (c *Config) Try(tokens []string) error {
 	return err
 }
 
-// Run takes part in the jobs of tokens until they end, and reports what was given to each.
+// Run takes part in the jobs of tokens until they end, and reports the contributions to each.
 func (c *Config) Run(ctx context.Context, tokens []string) (err error) {
 	if err := c.Check(len(tokens)); err != nil {
 		return err

@@ -63,7 +63,7 @@ func (v *view) clear() {
 	}
 }
 
-// Show takes in an event.
+// Show displays an event.
 func (v *view) Show(e edge.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -87,7 +87,7 @@ func row(width int, cell func(i int) string) string {
 	return strings.TrimRight(strings.Join(cells, " "), " ")
 }
 
-// Show takes in a status of the job.
+// Show displays a status of the job.
 func (v *View) Show(p monitor.Status) {
 	switch p.State {
 	case monitor.StateCommitted, monitor.StateAbandoned:

@@ -43,7 +43,7 @@ func File(ctx context.Context, path string, j job.Job, base *model.Base) (*Repor
 	return r, r.Train(ctx, bench.Config{Job: path, Read: base}, j.ForBase(base.Config).Privacy.ClipNorm)
 }
 
-// Announced rehearses an announced job over its base: what the default policies would refuse.
+// Announced returns what the default policies would refuse of an announced job over its base.
 func Announced(announced []byte, base *model.Base) (*Report, error) {
 	r := new(Report)
 	for _, c := range []struct {

@@ -21,7 +21,7 @@ import (
 	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
-// TLS says what devices are shown: one of Pinned, Cert with Key, and Host; none of them in the clear.
+// TLS is the TLS of devices' connections: one of Pinned, Cert with Key, and Host; none of them is clear text.
 type TLS struct {
 	Pinned      bool   // a certificate kept in Dir, which join tokens pin
 	Cert, Key   string // PEM files, read again when they change

@@ -9,8 +9,7 @@ import (
 	"github.com/starling-fl/starling/web"
 )
 
-// Pages are what browsers are served. Where none can join by them, the operator is
-// told before anybody tries.
+// Pages serves the pages for browsers. It tells the operator at once if browsers cannot join by them.
 func Pages(to io.Writer) http.Handler {
 	if why := web.Fault(edge.Protocol()); why != "" {
 		fmt.Fprintln(to, "note: "+why)

@@ -11,7 +11,7 @@ import (
 	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
-// A FaultKind says what a device does wrong.
+// A FaultKind names a device's misbehaviour.
 type FaultKind string
 
 // The faults.

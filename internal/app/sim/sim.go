@@ -36,8 +36,7 @@ type Config struct {
 	Device func(client int, e edge.Event)
 	// Listening hears the operator's address and admin token before the first round; nil opens none.
 	Listening func(url, adminToken string)
-	// Policy is the devices'; nil is edge.TrustingPolicy: coordinator and data are in
-	// one process.
+	// Policy is the devices' policy; nil is edge.TrustingPolicy: coordinator and data are in one process.
 	Policy *edge.Policy
 }
 
@@ -48,7 +47,7 @@ type Result struct {
 	Devices []DeviceResult
 }
 
-// DeviceResult is one device's own account.
+// DeviceResult is one device's report.
 type DeviceResult struct {
 	Committed, Abandoned, Dropped, Refused int   // rounds
 	Err                                    error // what edge.Run returned; nil: it saw the job's end

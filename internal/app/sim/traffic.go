@@ -30,7 +30,7 @@ type Traffic struct {
 // PerDeviceRound is bytes of one device in one round, on average.
 type PerDeviceRound struct{ Up, Down float64 }
 
-// Breakdown tells what the bytes were for. The parts add up to Up + Down.
+// Breakdown divides the bytes by purpose. The parts add up to Up + Down.
 type Breakdown struct {
 	Vector     int64 // masked updates, up: packed ring elements and nothing else
 	Keys       int64 // turns 1, 2, 4 and 5, both ways: keys, shares, sets, signatures

@@ -6,7 +6,7 @@ import "strings"
 // most is how many letters a name may be off.
 const most = 2
 
-// Of is the name that is nearest to what was typed, the first of several; empty if none is near.
+// Of returns the name closest to the typed one, the first of several; empty if none is close.
 func Of(typed string, names []string) string {
 	best, least := "", most+1
 	for _, name := range names {

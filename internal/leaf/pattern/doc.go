@@ -26,9 +26,8 @@ const (
 
 // Meter limits the steps of matching. It is not safe for concurrent use.
 type Meter struct {
-	// Left are the steps that are left. Matching takes one for each instruction, for each character
-	// that a repeat reads or a look-behind walks back, and for each 16 tables that a class holds a
-	// character against.
+	// Left counts the steps left. Matching takes one for each instruction, for each character that a repeat reads
+	// or a look-behind walks back, and for each 16 tables that a class compares a character with.
 	Left int
 
 	stack []choice // of the match at hand, kept for the next one

@@ -21,7 +21,7 @@ func Source(seed uint64, stream ...uint64) *rand.Rand {
 	return rand.New(rand.NewChaCha8(key))
 }
 
-// Pick is one of some, each as likely as another.
+// Pick returns one element, each with the same probability.
 func Pick[T any](rng *rand.Rand, from []T) T { return from[rng.IntN(len(from))] }
 
 // ProperName spells n in syllables of two letters, at least three of them.

@@ -15,7 +15,7 @@ type Countdown struct {
 	began, last time.Time
 }
 
-// NewCountdown begins one of a total of what.
+// NewCountdown starts a countdown of total items named what.
 func NewCountdown(out io.Writer, what string, total int) *Countdown {
 	now := time.Now()
 	return &Countdown{out, what, total, now, now}
@@ -38,7 +38,7 @@ type Pace struct {
 	began, last time.Time
 }
 
-// NewPace begins one of what.
+// NewPace starts a count of items named what.
 func NewPace(out io.Writer, what string) *Pace {
 	now := time.Now()
 	return &Pace{out, what, 0, now, now}

@@ -45,7 +45,7 @@ func Masking(hybrid bool) secagg.Config {
 	return c
 }
 
-// Announced reads a device's Job from what the coordinator announced.
+// Announced reads a device's Job from the announcement.
 func Announced(j *wire.Job) Job {
 	c := Masking(j.Hybrid)
 	c.ShardMax, c.ShardMin, c.CorruptPPM, c.BreachBits = int(j.ShardMax), int(j.ShardFloor), j.CorruptPPM, int(j.BreachBits)
@@ -57,8 +57,7 @@ func Announced(j *wire.Job) Job {
 	return job
 }
 
-// Announce writes a coordinator's Job into what it announces: the inverse of
-// Announced.
+// Announce writes a coordinator's Job into the announcement: the inverse of Announced.
 func (j Job) Announce(to *wire.Job) {
 	m := j.Masking
 	to.Groups = uint32(j.Groups)

@@ -29,8 +29,8 @@ func (h *Held) Remember(s Slice) {
 	h.slices = append([]Slice{s}, h.slices[:min(len(h.slices), HeldSlices-1)]...)
 }
 
-// At yields what is held at a rank, newest first: slices of that rank, and larger
-// ones cut down to it. Of smaller ones a part is missing. The error ends it.
+// At yields the slices held at a rank, newest first: those of that rank, and larger ones cut down to it. An error
+// ends it.
 func (h *Held) At(l *model.Layout, rank int) iter.Seq2[[]float32, error] {
 	return func(yield func([]float32, error) bool) {
 		for _, s := range h.slices {

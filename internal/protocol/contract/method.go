@@ -16,7 +16,7 @@ func Method(j *wire.Job) (model.Method, error) {
 		Targets: j.Targets, Also: j.Also, Bottleneck: int(j.Bottleneck), Blocks: int(j.Blocks), Answer: int(j.Answer), Objectives: j.Objectives}, nil
 }
 
-// AnnounceMethod writes a method into what the coordinator announces: the inverse of Method.
+// AnnounceMethod writes a method into the announcement: the inverse of Method.
 func AnnounceMethod(m model.Method, to *wire.Job) {
 	to.Task, to.RankMax, to.Alpha, to.Scale, to.Method = string(m.Task), uint16(m.RMax), m.Alpha, string(m.Scaling), string(m.Kind)
 	to.Targets, to.Also, to.Objectives = m.Targets, m.Also, m.Objectives

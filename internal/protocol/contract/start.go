@@ -40,7 +40,7 @@ func Bounds(announced wire.Bounds) wire.Bounds {
 	return announced
 }
 
-// BoundPart is one of a job's bounds.
+// BoundPart names one of a job's bounds.
 type BoundPart struct {
 	Key  string // of bounds in a job file
 	Most *float64
@@ -143,8 +143,8 @@ func CheckStart(l *model.Layout, rank int, values []float32, b wire.Bounds) (err
 	return err
 }
 
-// ProjectStart takes what is beyond the bounds back to just within them, and reports whether
-// anything was. It is done to what was released, so that it costs no privacy.
+// ProjectStart scales values beyond the bounds back to just within them, and reports whether there were any. It
+// acts on released values, so it costs no privacy.
 func ProjectStart(l *model.Layout, rank int, values []float32, b wire.Bounds) (moved bool) {
 	for _, part := range PartsOf(&b) {
 		*part.Most *= projected

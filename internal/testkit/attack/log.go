@@ -24,7 +24,7 @@ type Leaf struct {
 	At  int64
 }
 
-// NewLog is one without keys.
+// NewLog returns an empty log.
 func NewLog() *Log {
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {

@@ -23,7 +23,7 @@ type Record struct {
 	Test Test
 }
 
-// Test is what must fail.
+// Test names the test that must fail.
 type Test struct {
 	Package string // ./dp, or ./dp/... for those below it, too
 	Run     string // of go test, narrow

@@ -30,8 +30,8 @@ const (
 // Longest bounds a wait whose sides talk on for ever.
 const Longest = 8 * time.Minute
 
-// A Side says where one party of a test stands, on one line or several. It is
-// called from other goroutines than the party's.
+// A Side describes the state of one party of a test, on one line or several. It is called from other goroutines
+// than the party's.
 type Side func() string
 
 // Recv takes a value from ch, or the zero value where ch is closed. After

@@ -35,7 +35,7 @@ type options struct {
 	// Gateways is how many processes pass devices' connections on, over a NATS server in
 	// another; 0: they dial the coordinator, and there is no TLS.
 	Gateways int
-	// Slack is how late the kernel may wake the servers' threads, as in their unit.
+	// Slack is the timer slack of the servers' threads, as in their unit.
 	Slack time.Duration
 	dir   string
 	nats  string

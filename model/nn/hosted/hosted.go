@@ -235,7 +235,7 @@ func (h *Trainer) forget(keep int, base [32]byte) error {
 	return errors.Join(errs...)
 }
 
-// Close frees what is on the backend, which stays open. No training may be running.
+// Close frees the buffers on the backend, which stays open. No training may be running.
 func (h *Trainer) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

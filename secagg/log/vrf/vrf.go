@@ -31,7 +31,7 @@ const (
 	back        = 0x00
 )
 
-// Prove draws with key for input, and proves what was drawn: Output says it.
+// Prove draws with key for input, and returns the proof; Output returns the draw.
 func Prove(key ed25519.PrivateKey, input []byte) (proof [ProofSize]byte, err error) {
 	if len(key) != ed25519.PrivateKeySize {
 		return proof, fmt.Errorf("vrf: key of %d bytes, %d expected", len(key), ed25519.PrivateKeySize)

@@ -1,6 +1,6 @@
 // Generated from the Go structs by make generate. Not to be edited.
 
-/** Preview is what a source holds, for its owner to look at before joining. */
+/** Preview describes a source, for its owner to look at before joining. */
 export interface Preview {
   /**
    * Kind is "texts", "lists" (texts, each with any number of labels), "unlabelled" (texts too), "prompts" (with completions), "words" (each with a label), "questions"
@@ -8,14 +8,11 @@ export interface Preview {
    */
   kind: string;
   examples: number;
-  /**
-   * Labels stand the most frequent first: those of words where these have them, none
-   * of questions.
-   */
+  /** Labels has the most frequent first: those of words where these have them, none of questions. */
   labels: LabelCount[];
   /** Rows are the first of the file; of pictures one of each label. */
   rows: Row[];
-  /** Groups is how many users or providers the source names; 0 if it names none. */
+  /** Groups is the number of users or providers that the source names; 0 if it names none. */
   groups: number;
   /**
    * Shortest and Longest are the recordings that last the least and the most; left out of
@@ -25,7 +22,7 @@ export interface Preview {
   longest?: Lasting;
 }
 
-/** LabelCount is how often a label occurs. */
+/** LabelCount is the number of times that a label occurs. */
 export interface LabelCount {
   name: string;
   count: number;
@@ -58,14 +55,14 @@ export interface Sound {
   peaks: string;
 }
 
-/** Lasting is how long a recording of the source lasts. */
+/** Lasting is the length of a recording of the source. */
 export interface Lasting {
   /** its place in the source, from 0 */
   at: number;
   seconds: number;
 }
 
-/** Given is what the data has given to one job, as seen from this device. */
+/** Given has the contributions of the data to one job, as seen from this device. */
 export interface Given {
   /**
    * ID is what the job is known by, its TaskID in hexadecimal; the name may be another's,
@@ -96,13 +93,13 @@ export interface Given {
   /** Up and Down are bytes sent and received. */
   up?: number;
   down?: number;
-  /** History is what had been given by when, the oldest first. */
+  /** History has the contributions over time, the oldest first. */
   history?: GivenBy[];
   /** Forgotten tells that its owner has had the job forgotten: its name and history are gone. */
   forgotten?: boolean;
 }
 
-/** GivenBy is what the data had given to a job by a moment. */
+/** GivenBy has the contributions to a job up to a moment. */
 export interface GivenBy {
   /** seconds since 1970 */
   at: number;
@@ -121,16 +118,13 @@ export interface GivenBy {
 export interface Prediction {
   /** whose label it is */
   word?: string;
-  /** Label is empty for an answer that stands nowhere in the document. */
+  /** Label is empty for an answer that is not in the document. */
   label: string;
   /** Probability is a softmax, not calibrated. */
   probability: number;
 }
 
-/**
- * Quote is what a round of a job takes on this device, tried before joining with made-up
- * weights and examples.
- */
+/** Quote is the cost of a round of a job on this device, tried before joining with made-up weights and examples. */
 export interface Quote {
   /** of one batch */
   step_seconds: number;
