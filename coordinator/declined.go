@@ -54,7 +54,7 @@ func (c *Coordinator) keepDeclined(r *running) {
 			"why", fmt.Sprintf("beyond their owners' limits (%s)", limit), "advice", advice[code])
 	}
 	if err := c.deviceNotes().Declined(r.ID(), r.declined); err != nil {
-		c.log.Error("who declined the round is not kept", "round", r.ID(), "error", strings.TrimPrefix(err.Error(), "store: "))
+		c.log.Error("cannot store who declined the round", "round", r.ID(), "error", strings.TrimPrefix(err.Error(), "store: "))
 	}
 }
 

@@ -86,7 +86,7 @@ func (c *Coordinator) greet(ctx context.Context, conn Conn, s *session) error {
 		return link.Refuse(wire.CodeInternal, time.Minute, "enrolment failed")
 	}
 	if err := c.deviceNotes().Agent(enrol.Identity, agentOf(hello)); err != nil { // nothing follows from it
-		c.log.Error("what a device calls itself is not kept", "device", short(s.id), "error", err)
+		c.log.Error("cannot store the name of a device's program", "device", short(s.id), "error", err)
 	}
 	enrolled := &wire.Enrolled{Proof: wire.CoordinatorProof(secret, hello, welcome, enrol.Identity, c.task), Job: c.jobBytes}
 	if string(enrol.Task) == string(c.task[:]) {

@@ -160,7 +160,7 @@ func (c *Coordinator) checkShards(r *running, u unmaskedEvent) (sums [][]int64, 
 		switch err := r.Vector().CheckSum(part, survivors*c.t.Contract.Job.Units(), survivors); {
 		case errors.Is(err, quant.ErrRange):
 			c.metrics.Alarms.Inc()
-			c.log.Error("ALARM: a shard's sum is out of range, nothing of it is released", "round", r.ID(), "shard", n)
+			c.log.Error("ALARM: a shard's sum is out of range, it is not released", "round", r.ID(), "shard", n)
 			alarmed = append(alarmed, n)
 			continue
 		case err != nil:

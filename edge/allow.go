@@ -116,7 +116,7 @@ func (p *Policy) Allow(key, have string) error {
 		*limit = slices.Clone(*limit)
 		for name := range strings.SplitSeq(have, ",") {
 			if name == anything { // which a coordinator may announce, and is none
-				return fmt.Errorf("%w: policy: %s: %q is more than anybody asked for", ErrConfig, key, name)
+				return fmt.Errorf("%w: policy: %s: %q is more than the job asks for", ErrConfig, key, name)
 			}
 			if !slices.Contains(*limit, name) {
 				*limit = append(*limit, name)

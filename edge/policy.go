@@ -218,7 +218,7 @@ func loopback(address string) bool {
 func (p *Policy) Validate() error {
 	in := func(key string, v, least, most int) error {
 		if v < least || v > most {
-			return fmt.Errorf("%w: policy: %s is %d, must lie in %d..%d", ErrConfig, key, v, least, most)
+			return fmt.Errorf("%w: policy: %s is %d, want %d..%d", ErrConfig, key, v, least, most)
 		}
 		return nil
 	}
@@ -244,7 +244,7 @@ func (p *Policy) Validate() error {
 		over("start", p.Start),
 		over("work", p.Work))
 	if !(p.Corrupt >= 0 && p.Corrupt < 1) {
-		err = errors.Join(err, fmt.Errorf("%w: policy: corrupt is %v, must lie in 0..1", ErrConfig, p.Corrupt))
+		err = errors.Join(err, fmt.Errorf("%w: policy: corrupt is %v, want 0..1", ErrConfig, p.Corrupt))
 	}
 	if !(p.Epsilon >= 0) {
 		err = errors.Join(err, fmt.Errorf("%w: policy: epsilon is %v, must be positive, or 0 for no limit", ErrConfig, p.Epsilon))

@@ -107,7 +107,7 @@ func (t *Trained) say(ctx context.Context, e *dataset.Example, values []float32)
 		}
 		return ranked(k.Choice(), t.Labels, scores)
 	}
-	return nil, fmt.Errorf("%w: nothing is made of what task %s says", ErrNoModel, t.layout.Method.Task)
+	return nil, fmt.Errorf("%w: task %s has no predictions", ErrNoModel, t.layout.Method.Task)
 }
 
 // columns are the inputs of a pass beside the adapter's tensors.

@@ -58,7 +58,7 @@ func (c *client) published(j *job) (from Published, ok bool) {
 func (c *client) fetchBase(ctx context.Context, j *job) (*model.Base, error) {
 	from, ok := c.published(j)
 	if !ok {
-		return nil, fmt.Errorf("%w: the job says of no place that has it, and it is in no list: the coordinator alone can send it", ErrBase)
+		return nil, fmt.Errorf("%w: the job names no public place of it, and it is in no list: the coordinator alone can send it", ErrBase)
 	}
 	c.events.send(Event{State: Fetching, Text: "base " + from.String()})
 	b, err := c.cfg.Fetch(ctx, from)

@@ -67,7 +67,7 @@ func spentOn(jobs []JobAccount) (s Spent, err error) {
 		}
 		g, err := dp.RDPEpsilon(events[kind], deltas[kind])
 		if err != nil {
-			return s, fmt.Errorf("%w: what it has given: %w", ErrAccount, err)
+			return s, fmt.Errorf("%w: its contributions: %w", ErrAccount, err)
 		}
 		*to = &g
 	}

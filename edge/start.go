@@ -11,7 +11,7 @@ import (
 )
 
 // errBounds is a start that breaks the coordinator's own word.
-var errBounds = errors.New("what the round begins with is beyond the bounds that the job announced")
+var errBounds = errors.New("the round's start is beyond the bounds that the job announced")
 
 // whyStart is the reason of a limit on what a round begins with.
 const whyStart = "What a round begins with decides what of your data its update holds: a start made for it, with values far beyond any training's, can make the update hold one text alone"

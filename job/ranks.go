@@ -69,11 +69,11 @@ func (j Job) validateRanks() error {
 		for key, set := range map[string]bool{"scale": a.Scale != "" && a.Scale != "rank", "rank_distribution": a.RankDistribution != "" && a.RankDistribution != uniformRanks,
 			"rank_weights": len(a.RankWeights) > 0} {
 			if set {
-				return refuse("adapter.%s is given, but what is trained has no ranks: leave it out, or use adapter.method lora", key)
+				return refuse("adapter.%s is given, but the method has no ranks: leave it out, or use adapter.method lora", key)
 			}
 		}
 		if j.Privacy.ClipByRank {
-			return refuse("privacy.clip_by_rank is set, but what is trained has no ranks: leave it out, or use adapter.method lora")
+			return refuse("privacy.clip_by_rank is set, but the method has no ranks: leave it out, or use adapter.method lora")
 		}
 		return nil
 	}

@@ -66,7 +66,7 @@ func (j Job) validateUnit() error {
 		return refuse("providers.sampling_rate is %v, must be in (0, 1]", p.SamplingRate)
 	}
 	if p.Max == 0 && (p.Expected != 0 || p.SamplingRate != 1) {
-		return refuse("providers.max is 0, so that a device is what is protected: expected and sampling_rate then have no meaning")
+		return refuse("providers.max is 0, which protects devices: expected and sampling_rate then have no meaning")
 	}
 	// A device without a provider has no data and cannot join.
 	if p.Max > 0 && !(p.Expected >= 1 && p.Expected <= float64(p.Max)) {

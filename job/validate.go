@@ -118,7 +118,7 @@ func (j Job) Validate() error {
 		return err
 	}
 	if !(p.ScoreNoise >= 0 && p.ScoreNoise <= 1) || p.ScoreNoise > 0 && j.Training.HeldOut == 0 {
-		return refuse("privacy.score_noise is %v, must be in (0, 1], and training.held_out be there: it is what those figures cost", p.ScoreNoise)
+		return refuse("privacy.score_noise is %v, must be in (0, 1] and needs training.held_out, whose figures it pays for", p.ScoreNoise)
 	}
 	if !(sh.Corrupt >= 0 && sh.Corrupt < 1) {
 		return refuse("shard.corrupt is %v, must be in [0, 1)", sh.Corrupt)

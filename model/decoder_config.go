@@ -67,7 +67,7 @@ type theirRope struct {
 func (r theirRope) rope(theta float64) (Rope, error) {
 	theta = cmp.Or(r.Theta, theta)
 	if r.Partial != 0 && r.Partial != 1 {
-		return Rope{}, fmt.Errorf("partial_rotary_factor is %v: positions that turn a part of a head are not computed here", r.Partial)
+		return Rope{}, fmt.Errorf("partial_rotary_factor is %v: partial rotation is not supported", r.Partial)
 	}
 	switch kind := cmp.Or(r.Type, r.Old, "default"); kind {
 	case "default":
@@ -149,9 +149,9 @@ func parseDecoder(kind string, f *decoderFamily, keys map[string]json.RawMessage
 	}
 	switch {
 	case t.FinalCap != nil || t.Cap != nil:
-		return fail(fmt.Errorf("logits or scores are capped (final_logit_softcapping, attn_logit_softcapping), which is not computed here"))
+		return fail(fmt.Errorf("final_logit_softcapping or attn_logit_softcapping is set: capped logits and scores are not supported"))
 	case t.Both:
-		return fail(fmt.Errorf("use_bidirectional_attention is true: only a model that sees nothing later is computed here"))
+		return fail(fmt.Errorf("use_bidirectional_attention is true: only causal attention is supported"))
 	case t.Query != math.Trunc(t.Query):
 		return fail(fmt.Errorf("query_pre_attn_scalar is %v, want a whole number", t.Query))
 	}

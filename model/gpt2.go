@@ -120,9 +120,9 @@ func parseGPT2(kind string, keys map[string]json.RawMessage) (Config, error) {
 	}
 	switch {
 	case !t.Scaled || t.ByLayer:
-		return fail(fmt.Errorf("scale_attn_weights is %v and scale_attn_by_inverse_layer_idx %v: only scores that are divided by the root of a head's size are computed here", t.Scaled, t.ByLayer))
+		return fail(fmt.Errorf("scale_attn_weights is %v and scale_attn_by_inverse_layer_idx %v: only scores divided by the root of a head's size are supported", t.Scaled, t.ByLayer))
 	case t.Cross:
-		return fail(fmt.Errorf("add_cross_attention is true: only a model that reads its own text alone is computed here"))
+		return fail(fmt.Errorf("add_cross_attention is true: cross-attention is not supported"))
 	case t.Heads < 1 || t.Hidden < 1 || t.Hidden > maxHidden || t.Hidden%t.Heads != 0:
 		return fail(fmt.Errorf("n_embd is %d and n_head %d, want 1..%d, a multiple of n_head", t.Hidden, t.Heads, maxHidden))
 	}

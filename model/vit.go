@@ -129,7 +129,7 @@ func vitTensors(c Config) []TensorSpec {
 
 func validateViT(c Config) error {
 	if c.ViT.BEiT != (BEiT{}) {
-		return fmt.Errorf("%w: a vit has what a beit has", ErrConfig)
+		return fmt.Errorf("%w: a vit has fields of a beit", ErrConfig)
 	}
 	return checkViT(c)
 }

@@ -82,7 +82,7 @@ func unpackPatch(body []byte, held []float32, n int) ([]float32, error) {
 	}
 	old, err := f.Append(nil, held)
 	if err != nil {
-		return nil, fmt.Errorf("%w: what is held does not fit %s: %w", ErrBase, f.Name(), err)
+		return nil, fmt.Errorf("%w: the held values do not fit %s: %w", ErrBase, f.Name(), err)
 	}
 	packed := make([]byte, len(diff))
 	add(f, packed, diff, old, n)

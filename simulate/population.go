@@ -39,7 +39,7 @@ func NewPartition(set *dataset.Set, parts [][]int) (*Partition, error) {
 	for client, part := range parts {
 		for _, i := range part {
 			if i < 0 || i >= len(set.Examples) || taken[i] {
-				return nil, fmt.Errorf("simulate: client %d's example %d is none of the set's %d, or another's", client, i, len(set.Examples))
+				return nil, fmt.Errorf("simulate: client %d's example %d is not among the set's %d, or another client has it", client, i, len(set.Examples))
 			}
 			taken[i] = true
 			p.order = append(p.order, uint32(i))

@@ -55,7 +55,7 @@ func chooseKernel(m *Manifest, cfg Config) (*kernel.Kernel, error) {
 		names = FusedKernels()
 	}
 	if m.Fused && cfg.Kernel == "" && !Fuses() {
-		return nil, fmt.Errorf("%w: this processor lacks what the program's fused products need", ErrArithmetic)
+		return nil, fmt.Errorf("%w: this processor lacks the instructions of the program's fused products", ErrArithmetic)
 	}
 	name := cmp.Or(cfg.Kernel, names[0])
 	k, ok := kernel.ByName(name)

@@ -104,7 +104,7 @@ func newProducts(m *module, report *Report, cfg Config) (*products, error) {
 	case !report.Relaxed:
 		return nil, refuse("module", "it has no code for fused products: the form for v8 runs here")
 	case !Fuses():
-		return nil, fmt.Errorf("%w: this browser lacks what the program's fused products need", ErrArithmetic)
+		return nil, fmt.Errorf("%w: this browser lacks the instructions of the program's fused products", ErrArithmetic)
 	}
 	ps := &products{helpers: min(cfg.Cores, maxParts) - 1, at: make(map[int]int)}
 	calls := m.manifest.Calls()

@@ -37,7 +37,7 @@ var (
 	// ErrAbsent: the bucket has nothing of that name.
 	ErrAbsent = errors.New("there is no such object")
 	// ErrContent: an object's content does not have the hash that names it.
-	ErrContent = errors.New("the content is not what its name says")
+	ErrContent = errors.New("the content does not have the hash in its name")
 )
 
 // Bounds of an exchange.
@@ -184,7 +184,7 @@ func (b *Bucket) Fetch(ctx context.Context, sum [32]byte, size int64, w io.Write
 	h := sha256.New()
 	return b.get(ctx, blobName(sum), size, io.MultiWriter(h, w), func(n int64) error {
 		if n != size || [32]byte(h.Sum(nil)) != sum {
-			return fmt.Errorf("%w: %d bytes or more, want %d of that SHA-256. Remove it, and start an owner that has it: it puts it there anew", ErrContent, n, size)
+			return fmt.Errorf("%w: %d bytes or more, want %d of that SHA-256. Remove it, and start an owner that has the file: it uploads it again", ErrContent, n, size)
 		}
 		return nil
 	})

@@ -209,7 +209,7 @@ func (s *seat) settle(l store.Ledger, c *coordinator.Coordinator) error {
 		delete(had, e.Event.Round)
 		switch {
 		case cost.Charged && cost.Event != e.Event:
-			return fmt.Errorf("%w: round %d of job %s is not what the fleet's ledger says", store.ErrLedger, e.Event.Round, s.name)
+			return fmt.Errorf("%w: round %d of job %s differs from the fleet's ledger", store.ErrLedger, e.Event.Round, s.name)
 		case cost.Charged:
 			continue
 		case !begun:

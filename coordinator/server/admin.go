@@ -102,7 +102,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 		news, changed := follower.News()
 		b, err := events(news)
 		if err != nil {
-			s.logOf(r).Error("the dashboard cannot be told", "error", err)
+			s.logOf(r).Error("cannot send to the dashboard", "error", err)
 			return
 		}
 		_ = out.SetWriteDeadline(time.Now().Add(writeTimeout)) // where it cannot be set, the socket's own holds

@@ -51,8 +51,8 @@ func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {
 func (s *Server) serveForecast(w http.ResponseWriter, _ *http.Request) {
 	forecast, err := s.c.Forecast()
 	if err != nil {
-		s.log.Error("what the job will cost cannot be computed", "error", err)
-		http.Error(w, "what the job will cost cannot be computed: see the coordinator's log", http.StatusInternalServerError)
+		s.log.Error("cannot compute the cost of the job", "error", err)
+		http.Error(w, "cannot compute the cost of the job: see the coordinator's log", http.StatusInternalServerError)
 		return
 	}
 	serveJSON(w, forecast)

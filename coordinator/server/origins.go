@@ -36,7 +36,7 @@ func ParseOrigin(text string) (string, error) {
 	case strings.ContainsFunc(u.Host, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`*\%"'<>`, r) }):
 		return "", fmt.Errorf("%w %q: its name must be written as browsers send it (xn--...), without patterns", ErrOrigin, text)
 	case u.Scheme == "http" && !isLocal(text):
-		return "", fmt.Errorf("%w %q: over http anybody on the way can change its pages; it must be https", ErrOrigin, text)
+		return "", fmt.Errorf("%w %q: must be https, since over http the network can change its pages", ErrOrigin, text)
 	}
 	host, port := strings.ToLower(u.Hostname()), u.Port()
 	if ip, err := netip.ParseAddr(host); err == nil && ip.Is6() {

@@ -327,7 +327,7 @@ func (f *Fleet) Steer(name string, want Want, reason string) error {
 			allowed = state.Over()
 		}
 		if !allowed {
-			return fmt.Errorf("%w: job %q is %s (%s is wanted of it): it cannot be asked to %s", ErrRequest, name, state, now, want)
+			return fmt.Errorf("%w: job %q is %s (asked to %s): it cannot be asked to %s", ErrRequest, name, state, now, want)
 		}
 		if want == WantRun && state == StateFailed {
 			state = StateQueued

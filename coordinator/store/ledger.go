@@ -165,7 +165,7 @@ func owed(q querier) (out []dp.Event, err error) {
 			return nil, err
 		}
 		if err := e.UnmarshalBinary(body); err != nil {
-			return nil, fmt.Errorf("what a round owes: %w", err)
+			return nil, fmt.Errorf("a round's open charge: %w", err)
 		}
 		out = append(out, e)
 	}

@@ -212,7 +212,7 @@ func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
 	}
 	if spoken > 0 {
 		if spoken != len(examples) {
-			return nil, fmt.Errorf("%s: some recordings have what is said in them, others a label", name)
+			return nil, fmt.Errorf("%s: some recordings have a text, others a label", name)
 		}
 		return &Set{Name: name, Examples: examples}, nil
 	}

@@ -26,7 +26,7 @@ func parsePrompt(keys []string, value func(string) json.RawMessage) (l labelled,
 	}{{"prompt", &l.Prompt}, {"completion", &l.Completion}} {
 		raw := value(f.column)
 		if len(raw) == 0 || string(raw) == "null" {
-			return l, fmt.Errorf("%q is missing: a prompt and its completion stand together", f.column)
+			return l, fmt.Errorf("%q is missing: a prompt needs its completion", f.column)
 		}
 		if json.Unmarshal(raw, f.to) != nil {
 			return l, fmt.Errorf("%q must be a string, or both prompt and completion lists of messages", f.column)

@@ -31,7 +31,7 @@ const PageSide = 1000
 // "" is plain) until it returns an error. Answers may be missing.
 func Questions(r io.Reader, name string, each func(Example) error) error {
 	if ext := filepath.Ext(strings.TrimSuffix(name, ".gz")); name != "" && ext != ".jsonl" && ext != ".ndjson" {
-		return fmt.Errorf("%s: unknown format %q: questions about documents stand in .jsonl, plain or .gz", name, ext)
+		return fmt.Errorf("%s: unknown format %q: want questions about documents in .jsonl, plain or .gz", name, ext)
 	}
 	in, done, err := opened(r, name)
 	if err != nil {

@@ -51,7 +51,7 @@ func listing(name string) (map[string]int, error) {
 			return nil, &LineError{name, line, fmt.Errorf("%.80q names no recording: want word/file, as Speech Commands' lists have them", entry)}
 		}
 		if _, twice := out[entry]; twice {
-			return nil, &LineError{name, line, fmt.Errorf("%.80q stands in the list twice", entry)}
+			return nil, &LineError{name, line, fmt.Errorf("%.80q is in the list twice", entry)}
 		}
 		if out[entry] = line; len(out) > maxListed {
 			return nil, fmt.Errorf("%s: more than %d recordings", name, maxListed)
@@ -103,7 +103,7 @@ func loadList(name string) (*Set, error) {
 				missing, line = entry, at
 			}
 		}
-		return nil, &LineError{name, line, fmt.Errorf("%.80q is no recording beside the list: want .wav or .flac", missing)}
+		return nil, &LineError{name, line, fmt.Errorf("%.80q is no recording in the list's folder: want .wav or .flac", missing)}
 	}
 	return set, nil
 }

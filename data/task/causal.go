@@ -129,7 +129,7 @@ func (c *causal) fitted(e *dataset.Example) (read, told []int32, err error) {
 	}
 	if len(told) >= c.sequence {
 		if e.Completion != "" {
-			return nil, nil, fmt.Errorf("what is written behind a prompt has %d tokens, sequences have %d: raise adapter.sequence, or shorten it", len(told), c.sequence)
+			return nil, nil, fmt.Errorf("the completion has %d tokens, sequences have %d: raise adapter.sequence, or shorten it", len(told), c.sequence)
 		}
 		told = told[:c.sequence-1]
 	}

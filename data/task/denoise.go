@@ -76,7 +76,7 @@ func (d *denoise) Draw(rnd io.Reader, e *dataset.Example, b Batch, row int) erro
 // document is what fits a row if nothing is hidden.
 func (d *denoise) document(e *dataset.Example) (ids []int32, boxes [][4]int32, err error) {
 	if len(e.Boxes) == 0 {
-		return nil, nil, errors.New("a document does not say where its words stand (boxes), which is learnt")
+		return nil, nil, errors.New("a document has no boxes of its words, which the task learns")
 	}
 	ids, boxes, err = d.form.read(e)
 	if err == nil && len(ids) == 0 {

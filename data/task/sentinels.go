@@ -38,7 +38,7 @@ func newSentinels(tok tokenizer.Tokenizer, c model.Config) (s sentinels, err err
 		for n := range f.most {
 			id, there := ids[fmt.Sprintf(f.name, n)]
 			if !there && (n == 0 || f.most == locations) {
-				return s, fmt.Errorf("task: the base's tokenizer lacks %s, by which documents are pretrained on: starling pretrain --architecture t5 makes one that has it",
+				return s, fmt.Errorf("task: the base's tokenizer lacks %s, which pretraining on documents needs: starling pretrain --architecture t5 makes one that has it",
 					fmt.Sprintf(f.name, n))
 			}
 			if !there {

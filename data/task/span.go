@@ -84,7 +84,7 @@ func (s *Span) pieces(e *dataset.Example) ([]piece, error) {
 	case len(words) == 0:
 		return nil, errors.New("a document has no words")
 	case s.boxes && len(e.Boxes) != len(words):
-		return nil, fmt.Errorf("a document has %d boxes for %d words, and the job reads where each stands", len(e.Boxes), len(words))
+		return nil, fmt.Errorf("a document has %d boxes for %d words, and the job reads a box for each", len(e.Boxes), len(words))
 	}
 	var all []piece
 	for i, word := range words {

@@ -58,7 +58,7 @@ func (t *transcribe) Columns() []Column { return t.columns }
 
 func (t *transcribe) Encode(e *dataset.Example, b Batch, row int) error {
 	if e.Form() != dataset.FormTranscripts {
-		return fmt.Errorf("it holds %s, and the job learns what is said: give each recording a \"text\"", e.Form().Description())
+		return fmt.Errorf("it holds %s, and the job learns texts: give each recording a \"text\"", e.Form().Description())
 	}
 	ids, err := t.characters.Encode(e.Text)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 // ErrBudget reports a round that would pass the privacy budget. Nothing of it
 // may be started.
-var ErrBudget = errors.New("privacy budget would be passed")
+var ErrBudget = errors.New("privacy budget would be exceeded")
 
 // Budget limits a job's epsilon at a delta.
 type Budget struct {

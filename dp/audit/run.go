@@ -218,7 +218,7 @@ func (r *run) rounds(ctx context.Context, until time.Time) error {
 			}
 		default:
 			if waits++; waits == maxWaits {
-				return fmt.Errorf("%w: the trace has not brought the %d devices that a draw needs together in %d turns: raise online, or lower what asks for so many",
+				return fmt.Errorf("%w: the trace has not brought online the %d devices that a draw needs, in %d turns: raise online, or lower cohort.quorum or cohort.size",
 					ErrConfig, r.quorum.Ready, maxWaits)
 			}
 		}

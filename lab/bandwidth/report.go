@@ -93,7 +93,7 @@ func (r *Report) Print(w io.Writer) error {
 	if err := tw.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "\nThe update as float32, quantized and as sent, and what else the bytes were for, up and down together:")
+	fmt.Fprintln(w, "\nThe update as float32, quantized and as sent, and the other bytes, up and down together:")
 	tw = tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "scheme\tmask\tcodec\trank\traw\tquantized\tsent\tadapter\tkeys, shares\tplan\tsession\tframing\tWebSocket\tbase, once\t")
 	for _, x := range r.Rows {

@@ -93,7 +93,7 @@ func Connect(ctx context.Context, url string, a Access) (*Broker, error) {
 func ConnectWorker(ctx context.Context, url string, a Access) (*Broker, error) {
 	b, given, err := dial(url, a)
 	if err == nil && !given {
-		err = errors.Join(errors.New("queue: the URL holds no key of its runs: take the whole of what starling simulate prints, # and all"), b.Close())
+		err = errors.Join(errors.New("queue: the URL has no key: take the whole URL that starling simulate prints, with the # and the key behind it"), b.Close())
 	}
 	if err != nil {
 		return nil, err

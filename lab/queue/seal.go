@@ -37,7 +37,7 @@ func cutKey(url string) (address string, k key, given bool, err error) {
 	}
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(b) != len(k) {
-		return "", k, true, fmt.Errorf("queue: behind the # of the queue's URL must stand its key, %d characters as starling simulate prints them",
+		return "", k, true, fmt.Errorf("queue: the key behind the # of the queue's URL has %d characters, as starling simulate prints them",
 			base64.RawURLEncoding.EncodedLen(len(k)))
 	}
 	return address, key(b), true, nil

@@ -125,7 +125,7 @@ func (w *Worker) handle(ctx context.Context, m jetstream.Msg) {
 	}
 	it, err := decodeItem(data)
 	if err != nil {
-		w.Log.Error("an item that nobody can read is dropped", "error", err)
+		w.Log.Error("an unreadable item is dropped", "error", err)
 		w.settle(m.Term())
 		return
 	}

@@ -42,7 +42,7 @@ func (s ForwardSpec) Build(g *graph.Graph) (params []Param, outputs []Output, er
 	case !s.Config.Sees() && (s.Sequence < 1 || s.Sequence > s.Config.MaxTokens()):
 		return nil, nil, fmt.Errorf("nn: sequence is %d, want 1..%d, the positions of the base", s.Sequence, s.Config.MaxTokens())
 	case !lay.Method.Task.Tried():
-		return nil, nil, fmt.Errorf("nn: task %s is not tried on an example by itself", lay.Method.Task)
+		return nil, nil, fmt.Errorf("nn: task %s has no predictions for single examples", lay.Method.Task)
 	}
 	columns, err := task.Columns(lay, s.Sequence)
 	if err != nil {

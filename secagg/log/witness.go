@@ -22,7 +22,7 @@ func ParseWitness(text string) (note.Verifier, error) {
 		if sum := sha256.Sum256(append([]byte(name+"\n"), key...)); name != "" && !strings.ContainsAny(name, " \n") && fmt.Sprintf("%x", sum[:4]) == hash {
 			return cosigner{name, binary.BigEndian.Uint32(sum[:]), key[1:]}, nil
 		}
-		return nil, fmt.Errorf("%w: %.80q is not a witness's key: its hash is another's", ErrHead, text)
+		return nil, fmt.Errorf("%w: %.80q is not a witness's key: its hash does not fit name and key", ErrHead, text)
 	}
 	v, err := note.NewVerifier(text)
 	if err != nil {

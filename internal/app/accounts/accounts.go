@@ -38,7 +38,7 @@ func Open(dir string) (*Folder, error) {
 	if dir == "" {
 		var err error
 		if dir, err = UserPath("", os.UserConfigDir, "accounts"); err != nil {
-			return nil, fmt.Errorf("%w: the account of what data has given needs a folder (--accounts)", err)
+			return nil, fmt.Errorf("%w: a data set's account needs a folder (--accounts)", err)
 		}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -185,7 +185,7 @@ func (d Device) tls(r *Report, token wire.Token, resp *http.Response) {
 	case resp.TLS == nil && edge.OnLoopback(d.Token):
 		r.put("tls", nil, "", "none, and none is needed: the address is on this machine")
 	case resp.TLS == nil && !d.Plain:
-		r.put("tls", errors.New("none: anybody on the way can read, and send another program"), "ask the operator for an https address (serve --tls)", "")
+		r.put("tls", errors.New("none: the network can read, and send another program"), "ask the operator for an https address (serve --tls)", "")
 	case resp.TLS == nil:
 		r.warn("tls", "", "none, as --allow-plain-http accepts")
 	case len(token.Pin) > 0:

@@ -86,7 +86,7 @@ func apart(members, others *dataset.Set, by string) (*People, error) {
 				return nil, &dataset.LineError{File: set.Name, Line: set.Examples[i].Line, Err: err}
 			}
 			if was, known := in[who]; known && was != member {
-				return nil, fmt.Errorf("%w: %s %.60q is in both files: whose documents the model was trained on is what is attacked", ErrPeople, by, who)
+				return nil, fmt.Errorf("%w: %s %.60q is in both files, of members and of others", ErrPeople, by, who)
 			}
 			in[who] = member
 			p.add(set.Examples[i], who, member)

@@ -59,7 +59,7 @@ func (s *subject) Shadows(ctx context.Context, dir string, p *People, units []me
 
 func (s *subject) addShadow(ctx context.Context, what string, ck *model.Checkpoint, in []string, p *People, units []membership.Unit) error {
 	if ck.BaseSHA256 != s.Checkpoint.BaseSHA256 || ck.Method.Task != s.Checkpoint.Method.Task || !slices.Equal(ck.Labels, s.Checkpoint.Labels) {
-		return fmt.Errorf("%w: a shadow is of the same base, task and labels as what is attacked", ErrPeople)
+		return fmt.Errorf("%w: a shadow model must have the same base, task and labels as the attacked model", ErrPeople)
 	}
 	x, err := evaluate.NewExaminer(s.Engine.Backend, ck.Base, ck.Adapter.Layout(), ck.Seq)
 	if err != nil {

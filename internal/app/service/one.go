@@ -102,7 +102,7 @@ func (c *Config) rehearse(of *coordinator.Coordinator, b *model.Base) {
 		err = r.Print(c.Stderr)
 	}
 	if err != nil {
-		fmt.Fprintln(c.Stderr, "note: what devices would make of the job is not known:", err)
+		fmt.Fprintln(c.Stderr, "note: cannot tell how devices would respond to the job:", err)
 	}
 }
 

@@ -23,7 +23,7 @@ func (c *Config) shelf() (*shelf.Shelf, error) {
 			return nil, usage.Errorf("--blobs: %v", err)
 		}
 		if from.InClear() {
-			fmt.Fprintln(c.Stderr, "warning: --blobs is reached over http: whoever is between reads the base and the released models; use an https endpoint")
+			fmt.Fprintln(c.Stderr, "warning: --blobs is reached over http: the network can read the base and the released models; use an https endpoint")
 		}
 	}
 	return shelf.New(from, c.Dir, sources{c.Dir}, c.Log), nil

@@ -146,7 +146,7 @@ func runLoadtest(ctx context.Context, a *command.App, f *loadtest.Fleet, lasts t
 	case r.Connected == 0:
 		return fmt.Errorf("no device got in: %s", r.Cause)
 	case ctx.Err() != nil:
-		return errors.New("interrupted; what was seen until then is above")
+		return errors.New("interrupted; the counts until then are above")
 	}
 	return nil
 }

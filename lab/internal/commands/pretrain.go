@@ -115,7 +115,7 @@ is thrown away.`,
 			case heard.from != "" && kind != "hubert":
 				return usage.Errorf("--from is for --architecture hubert")
 			case (kind == "hubert") != (heard.path != ""):
-				return usage.Errorf("--recordings DIR is what --architecture hubert is trained on: give both")
+				return usage.Errorf("--recordings DIR and --architecture hubert need each other: give both")
 			case kind != "hubert" && generated == (len(encoder.corpus) > 0):
 				return usage.Errorf("give either --corpus FILE... or --generated")
 			case kind == "t5" && !generated:

@@ -92,7 +92,7 @@ func runShadows(ctx context.Context, a *command.App, f shadowsFlags, given func(
 	case f.shadows < 0 || f.shadows > mostShadowRuns:
 		return usage.Errorf("--shadows %d, want 0 to %d", f.shadows, mostShadowRuns)
 	case f.by == exposure.ByExample:
-		return usage.Errorf("--by example: want provider or user, whom a file names")
+		return usage.Errorf("--by example: want provider or user, as the file names them")
 	}
 	d, err := newShadowData(f)
 	if err != nil {

@@ -264,7 +264,7 @@ func runSimulate(ctx context.Context, a *command.App, f simulateFlags, given fun
 		cohort = fmt.Sprintf("the true cohort, %.0f clients a round", s.SamplingRate*float64(s.Population))
 	}
 	if s.Unclipped {
-		fmt.Fprintln(a.Stderr, "no update is clipped, since the job promises no privacy: give privacy.clip_norm for what a fleet does with it")
+		fmt.Fprintln(a.Stderr, "no update is clipped, since the job promises no privacy: give privacy.clip_norm to clip as a fleet does")
 	}
 	fmt.Fprintf(a.Stderr, "%d registered clients, %s; folder %s\n", s.Population, cohort, filepath.Join(f.out, id))
 	r, done, err := lab.Make(ctx, sweep.Point{Settings: s}, f.out)
@@ -280,7 +280,7 @@ func runSimulate(ctx context.Context, a *command.App, f simulateFlags, given fun
 		return err
 	}
 	if done {
-		fmt.Fprintln(a.Stderr, "these settings were simulated before: this is what they came to")
+		fmt.Fprintln(a.Stderr, "these settings were simulated before: this is their result")
 	}
 	err = a.Emit(answer, func(w io.Writer) error { return answer.print(w) })
 	sayWarnings(a.Stderr, "", r)

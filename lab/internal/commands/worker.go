@@ -136,7 +136,7 @@ compute with the engine that the simulation computes with.`,
 				return usage.Errorf("--nats is missing: the URL that starling simulate --nats-listen prints, or a cluster's")
 			}
 			if !queue.HasKey(url) {
-				return usage.Errorf("--nats has no key: take the whole URL that starling simulate prints, # and what follows it")
+				return usage.Errorf("--nats has no key: take the whole URL that starling simulate prints, with the # and the key behind it")
 			}
 			if w.Parallel < 1 {
 				return usage.Errorf("--workers is %d, must be at least 1", w.Parallel)

@@ -35,7 +35,7 @@ show more and train nothing.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.sold > 0 && !cmd.Flags().Changed("delta") {
 				// At a smaller delta than the model's an honest model's epsilon is larger.
-				return usage.Errorf("--epsilon %v needs --delta, the one that the model is sold with beside it", f.sold)
+				return usage.Errorf("--epsilon %v needs --delta, the model's claimed delta", f.sold)
 			}
 			return f.run(cmd.Context(), a)
 		},

@@ -67,7 +67,7 @@ with HF_HUB_OFFLINE=1 nobody is asked.`,
 		}
 		b, err := model.LoadBaseDir(got.Folder)
 		if err != nil {
-			return fmt.Errorf("%s was fetched, but no base can be made of it: %w", args[0], err)
+			return fmt.Errorf("%s was fetched, but is not usable as a base: %w", args[0], err)
 		}
 		sum, err := b.SHA256()
 		if err != nil {
