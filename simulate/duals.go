@@ -33,7 +33,7 @@ func (r *Run) newDuals() (*duals, error) {
 			ErrConfig, r.cfg.Population.Len(), size, need/1e6, mostDuals/1_000_000)
 	}
 	if r.cfg.Collect != nil {
-		return nil, fmt.Errorf("%w: training.dual has clients keep something between rounds, which workers elsewhere do not: simulate in one process", ErrConfig)
+		return nil, fmt.Errorf("%w: training.dual has clients keep state between rounds, which workers elsewhere do not: simulate in one process", ErrConfig)
 	}
 	return &duals{units: r.job.UnitsPerDevice(), noisy: r.job.Privacy.Noise == "silo", of: map[int]*edge.Dual{}}, nil
 }

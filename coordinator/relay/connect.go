@@ -60,7 +60,7 @@ func Connect(a Access, name string, log *slog.Logger) (*nats.Conn, error) {
 	}
 	if most := nc.MaxPayload(); most < leastPayload {
 		nc.Close()
-		return nil, fmt.Errorf("relay: NATS lets messages have %d bytes (max_payload), must be at least %d", most, leastPayload)
+		return nil, fmt.Errorf("relay: max_payload of NATS is %d bytes, must be at least %d", most, leastPayload)
 	}
 	return nc, nil
 }

@@ -209,7 +209,7 @@ func (r Report) printSpent(w io.Writer) {
 	if r.Untrusted != nil {
 		fmt.Fprintf(w, "without trust in the coordinator, for a device in every round\n           %s\n", r.Untrusted)
 	} else {
-		fmt.Fprintln(w, "without trust in the coordinator\n           no bound: it says that it added the noise")
+		fmt.Fprintln(w, "without trust in the coordinator\n           no bound: the coordinator alone adds noise")
 	}
 	if r.Simulated != nil {
 		fmt.Fprintf(w, "of the simulated population, nobody's here\n           %s\n", r.Simulated)

@@ -113,7 +113,7 @@ func mayLoad(t wire.Token, hosts []string) error {
 		return nil // a name, also localhost, is whatever a resolver says
 	}
 	if len(hosts) != 2 || hosts[0] != host || hosts[1] != host {
-		return usage.Errorf("the coordinator is at %s, which is not this machine by its address: if it is yours to load, and has nobody's devices, "+
+		return usage.Errorf("the coordinator is at %s, which is not an address of this machine: if it is yours to load, and serves no real devices, "+
 			"confirm it by giving --host twice: --host %s --host %s", host, host, host)
 	}
 	return nil
