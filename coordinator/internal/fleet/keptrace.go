@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,12 @@ type keptTrace struct {
 }
 
 func name(d *Device) string { return hex.EncodeToString(d.ID[:]) }
+
+func identity(name string) (id [32]byte) {
+	b, _ := hex.DecodeString(name) // as name wrote it
+	copy(id[:], b)
+	return id
+}
 
 // Text is the stored form of the trace.
 func (t *Trace) Text() (string, error) {
@@ -46,25 +53,20 @@ func (t *Trace) Resume(text string, f *Fleet) error {
 		return fmt.Errorf("trace of alarms: %w", err)
 	}
 	*t = Trace{begun: k.Begun, quiet: k.Quiet, on: k.On, hostile: k.Hostile, n: k.N, weight: map[*Device]weight{}}
-	byName := map[string]*Device{}
-	for _, d := range f.all {
-		byName[name(d)] = d
-	}
-	for id, w := range k.Weight {
-		if d := byName[id]; d != nil {
+	for name, w := range k.Weight {
+		if d := f.byID[identity(name)]; d != nil {
 			t.weight[d] = w
 		}
 	}
+	gone := map[[32]byte]*Device{}
 	for _, names := range k.Alarms {
 		sum := make([]*Device, len(names))
-		for i, id := range names {
-			if byName[id] == nil {
-				byName[id] = &Device{N: -1, Standing: Standing{Excluded: true}}
-				if b, err := hex.DecodeString(id); err == nil {
-					copy(byName[id].ID[:], b)
-				}
+		for i, name := range names {
+			id := identity(name)
+			if sum[i] = cmp.Or(f.byID[id], gone[id]); sum[i] == nil {
+				sum[i] = &Device{ID: id, N: -1, Standing: Standing{Excluded: true}}
+				gone[id] = sum[i]
 			}
-			sum[i] = byName[id]
 		}
 		t.alarms = append(t.alarms, sum)
 	}
