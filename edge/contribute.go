@@ -73,7 +73,7 @@ func (u unit) averaged(part *local, order []int, rows int) int {
 	if u.parts == nil {
 		return part.distinct(order, rows)
 	}
-	return min(u.data.distinctTrained(), rows*u.groups)
+	return min(u.data.distinct(u.data.learnt(), u.data.n), rows*u.groups)
 }
 
 // Contribute is a device's whole part in a round but for the masks: each unit

@@ -190,12 +190,9 @@ func encode(set *dataset.Set, t task.Task, most float64, pause func() error) (*l
 // trained is how many rows are trained on.
 func (l *local) trained() int { return l.n - len(l.held) - len(l.rest) }
 
-// order is a random one of the rows that are trained on, drawn from the device's own secret.
-func (l *local) order(rnd io.Reader) ([]int, error) {
-	if l.n == 0 {
-		return nil, fmt.Errorf("%w: no examples", ErrData)
-	}
-	order, held, rest := make([]int, 0, l.trained()), l.held, l.rest
+// learnt are the rows that are trained on.
+func (l *local) learnt() []int {
+	rows, held, rest := make([]int, 0, l.trained()), l.held, l.rest
 	for i := range l.n {
 		switch {
 		case len(held) > 0 && held[0] == i:
@@ -203,9 +200,18 @@ func (l *local) order(rnd io.Reader) ([]int, error) {
 		case len(rest) > 0 && rest[0] == i:
 			rest = rest[1:]
 		default:
-			order = append(order, i)
+			rows = append(rows, i)
 		}
 	}
+	return rows
+}
+
+// order is a random one of the rows that are trained on, drawn from the device's own secret.
+func (l *local) order(rnd io.Reader) ([]int, error) {
+	if l.n == 0 {
+		return nil, fmt.Errorf("%w: no examples", ErrData)
+	}
+	order := l.learnt()
 	return order, uniform.Shuffle(rnd, order)
 }
 
@@ -221,21 +227,6 @@ func (l *local) distinct(order []int, rows int) int {
 		seen[l.of[row]] = struct{}{}
 	}
 	return len(seen)
-}
-
-// distinctTrained is how many examples are trained on at all.
-func (l *local) distinctTrained() int {
-	held := make(map[int]bool, len(l.held))
-	for _, row := range l.held {
-		held[row] = true
-	}
-	rows := make([]int, 0, l.trained())
-	for row := range l.n {
-		if !held[row] {
-			rows = append(rows, row)
-		}
-	}
-	return l.distinct(rows, l.n)
 }
 
 // batches draws steps batches, each when it is asked for: the examples in the order
