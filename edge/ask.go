@@ -26,7 +26,7 @@ func Ask(ctx context.Context, cfg Config) (Trial, error) {
 	transport, done := newBlobClient(token, cfg.HTTP)
 	defer done()
 	blobs := &fetcher{client: transport, token: token, dir: cfg.CacheDir, most: cfg.MaxBlob, down: new(atomic.Int64)}
-	announced, _, err := blobs.announced(ctx, cfg.Handshake)
+	_, announced, _, err := blobs.announced(ctx, cfg.Handshake)
 	if err != nil {
 		return Trial{}, err
 	}
@@ -54,23 +54,24 @@ func Ask(ctx context.Context, cfg Config) (Trial, error) {
 	return t, errors.Join(cfg.Policy.checkValues(j.layout.Size(t.Rank)), cfg.Policy.checkBatch(columns, t.Batch))
 }
 
-// announced fetches the job and its TaskID.
-func (f *fetcher) announced(ctx context.Context, within time.Duration) (*wire.Job, [32]byte, error) {
+// announced fetches the job, its bytes and its TaskID.
+func (f *fetcher) announced(ctx context.Context, within time.Duration) ([]byte, *wire.Job, [32]byte, error) {
 	b, status, err := f.answer(ctx, within, announcedPath, mostAbout)
 	if err != nil {
-		return nil, [32]byte{}, err
+		return nil, nil, [32]byte{}, err
 	}
 	if status != statusOK {
-		return nil, [32]byte{}, fmt.Errorf("%w: it answers %d to a request for its job: its version does not announce the job before enrolment", ErrUnreachable, status)
+		return nil, nil, [32]byte{}, fmt.Errorf("%w: it answers %d to a request for its job: its version does not announce the job before enrolment", ErrUnreachable, status)
 	}
 	announced, err := wire.ParseJob(b)
 	if err != nil {
-		return nil, [32]byte{}, &ProtocolError{err}
+		return nil, nil, [32]byte{}, &ProtocolError{err}
 	}
-	if id := wire.TaskID(b); len(f.token.Task) != 0 && id != [32]byte(f.token.Task) {
-		return nil, [32]byte{}, fmt.Errorf("%w: it runs another job than the join token was made for", ErrJobChanged)
+	id := wire.TaskID(b)
+	if len(f.token.Task) != 0 && id != [32]byte(f.token.Task) {
+		return nil, nil, [32]byte{}, fmt.Errorf("%w: it runs another job than the join token was made for", ErrJobChanged)
 	}
-	return announced, wire.TaskID(b), nil
+	return b, announced, id, nil
 }
 
 // AskLimits fetches the job of the coordinator that the token leads to and returns the limits of the policy that it is
@@ -84,7 +85,7 @@ func AskLimits(ctx context.Context, cfg Config) (job string, beyond []PolicyErro
 	transport, done := newBlobClient(token, cfg.HTTP)
 	defer done()
 	blobs := &fetcher{client: transport, token: token, most: cfg.MaxBlob, down: new(atomic.Int64)}
-	j, task, err := blobs.announced(ctx, cfg.Handshake)
+	_, j, task, err := blobs.announced(ctx, cfg.Handshake)
 	if err != nil {
 		return "", nil, err
 	}

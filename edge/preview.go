@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/data/dataset"
-	"github.com/starling-fl/starling/internal/protocol/wire"
 )
 
 // aboutPath is where a coordinator says what its job is, to anyone who asks.
@@ -50,21 +49,11 @@ func (c *client) preview(ctx context.Context) error {
 
 // askJob takes the job that the coordinator announces to anybody, if it does.
 func (c *client) askJob(ctx context.Context) error {
-	b, status, err := c.blobs.answer(ctx, c.cfg.Handshake, announcedPath, mostAbout)
+	b, _, id, err := c.blobs.announced(ctx, c.cfg.Handshake)
 	c.events.down.Add(int64(len(b)))
-	if err == nil && status != statusOK {
-		err = fmt.Errorf("it answers %d", status)
-	}
-	if err == nil {
-		_, err = wire.ParseJob(b)
-	}
 	if err != nil {
 		c.cfg.Log.Debug("no word of the job before joining", "err", err)
 		return nil // dialling meets the same
-	}
-	id := wire.TaskID(b)
-	if len(c.token.Task) != 0 && id != [32]byte(c.token.Task) {
-		return nil // as above
 	}
 	c.asked = id
 	j, err := c.parseJob(b)
