@@ -306,14 +306,20 @@ func byteLevel(prefix, words bool) cutter {
 	}
 }
 
+// prependScheme is a Metaspace's: where it puts a ▁ in front. Older files say add_prefix_space.
+func prependScheme(scheme *string, add *bool) string {
+	switch {
+	case scheme != nil:
+		return *scheme
+	case add != nil && !*add:
+		return "never"
+	}
+	return "always"
+}
+
 // metaspace writes spaces as ▁, puts one before a text or each part of it, and parts before each.
 func (p *preTokenizer) metaspace(s *spelling) (cutter, error) {
-	scheme := "always"
-	if p.Prepend != nil {
-		scheme = *p.Prepend
-	} else if p.AddPrefix != nil && !*p.AddPrefix {
-		scheme = "never"
-	}
+	scheme := prependScheme(p.Prepend, p.AddPrefix)
 	if p.Replacement != space || scheme != "always" && scheme != "first" && scheme != "never" {
 		return nil, fmt.Errorf("replacement %.10q with prepend_scheme %.40q", p.Replacement, scheme)
 	}

@@ -107,12 +107,7 @@ func parseMetaspace(raw json.RawMessage) (*metaspace, error) {
 		case p.Type == "WhitespaceSplit" && !last:
 			m.fields = true
 		case p.Type == "Metaspace" && p.Replacement == space && last:
-			scheme = "always"
-			if p.Prepend != nil {
-				scheme = *p.Prepend
-			} else if p.AddPrefix != nil && !*p.AddPrefix {
-				scheme = "never"
-			}
+			scheme = prependScheme(p.Prepend, p.AddPrefix)
 			m.split = p.Split == nil || *p.Split
 		default:
 			return nil, fmt.Errorf("%w: pre_tokenizer %.40q is not supported here: want Metaspace with %q, alone or behind WhitespaceSplit",
