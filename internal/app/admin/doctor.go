@@ -87,11 +87,7 @@ func (w Where) folder(r *checkup.Report) error {
 		return err
 	}
 	s, err := f.Summary()
-	if err = errors.Join(err, f.Close()); err != nil {
-		r.Add(checkup.Check{Name: "store", Found: checkup.Failed, Detail: err.Error(), Next: remedies["store"]})
-	} else {
-		r.Add(checkup.Check{Name: "store", Found: checkup.OK, Detail: fmt.Sprintf("it opens; %d devices are enrolled", s.Enrolled)})
-	}
+	r.Put("store", errors.Join(err, f.Close()), remedies["store"], "it opens; %d devices are enrolled", s.Enrolled)
 	const leastFree = 256 << 20
 	switch free, err := disk.Free(w.Dir); {
 	case err != nil:

@@ -39,8 +39,8 @@ func (r *Report) Add(c Check) {
 	}
 }
 
-// put adds a check that fails by an error.
-func (r *Report) put(name string, err error, next, detail string, args ...any) bool {
+// Put adds a check that fails by an error, with what to do then. It reports whether the check passed.
+func (r *Report) Put(name string, err error, next, detail string, args ...any) bool {
 	c := Check{Name: name, Found: OK, Detail: fmt.Sprintf(detail, args...)}
 	if err != nil {
 		c.Found, c.Detail, c.Next = Failed, err.Error(), next

@@ -48,7 +48,7 @@ const (
 // Run makes the checks. Failed checks are in the report; an error is ctx's alone.
 func (d Device) Run(ctx context.Context) (*Report, error) {
 	r := new(Report)
-	r.put("program", nil, "", "%s, %s/%s, %s", d.Version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	r.Put("program", nil, "", "%s, %s/%s, %s", d.Version, runtime.GOOS, runtime.GOARCH, runtime.Version())
 	d.machine(r)
 	if d.Data != "" {
 		d.data(r)
@@ -66,7 +66,7 @@ func (d Device) Run(ctx context.Context) (*Report, error) {
 // machine looks at processor, memory and disk.
 func (d Device) machine(r *Report) {
 	if wasm.Fuses() {
-		r.put("processor", nil, "", "%d cores; it computes fused products (%s)", runtime.NumCPU(), wasm.FusedKernels()[0])
+		r.Put("processor", nil, "", "%d cores; it computes fused products (%s)", runtime.NumCPU(), wasm.FusedKernels()[0])
 	} else {
 		r.warn("processor", "ask the operator whether the job is of arithmetic exact", "%d cores, without fused multiply-add: jobs of training.arithmetic fused refuse it", runtime.NumCPU())
 	}
@@ -80,7 +80,7 @@ func (d Device) machine(r *Report) {
 	case total < 2*uint64(memory)<<20:
 		r.warn("memory", "lower memory in your policy, or close other programs", "%s in all, and a training program may take %d MiB", terminal.Bytes(int64(total)), memory)
 	default:
-		r.put("memory", nil, "", "%s in all; a training program may take %d MiB", terminal.Bytes(int64(total)), memory)
+		r.Put("memory", nil, "", "%s in all; a training program may take %d MiB", terminal.Bytes(int64(total)), memory)
 	}
 	cache, err := accounts.UserPath(d.Cache, os.UserCacheDir, "")
 	if err == nil {
@@ -93,7 +93,7 @@ func (d Device) machine(r *Report) {
 	if err == nil && free < leastFree {
 		err = fmt.Errorf("%s are free in %s: a base and its programs may take more", terminal.Bytes(int64(free)), cache)
 	}
-	r.put("disk", err, "make room, or give another folder by --cache", "%s are free in %s", terminal.Bytes(int64(min(free, 1<<62))), cache)
+	r.Put("disk", err, "make room, or give another folder by --cache", "%s are free in %s", terminal.Bytes(int64(min(free, 1<<62))), cache)
 }
 
 // totalMemory is the machine's, where the system says it in a file.
@@ -117,7 +117,7 @@ func totalMemory() (uint64, error) {
 
 func (d Device) data(r *Report) {
 	set, err := d.Columns.Load(d.Data)
-	if r.put("data", err, "see starling join --help for what a file may be", "") {
+	if r.Put("data", err, "see starling join --help for what a file may be", "") {
 		r.Checks[len(r.Checks)-1].Detail = fmt.Sprintf("%s: %d examples, %d labels", filepath.Base(d.Data), len(set.Examples), len(set.Labels))
 	}
 }
@@ -125,26 +125,26 @@ func (d Device) data(r *Report) {
 // reach looks at the way to the coordinator: proxy, connection, TLS, clock and WebSocket.
 func (d Device) reach(ctx context.Context, r *Report) bool {
 	token, err := wire.ParseToken(d.Token)
-	if !r.put("token", err, "ask the operator for a new one", "it leads to %s", token.URL) {
+	if !r.Put("token", err, "ask the operator for a new one", "it leads to %s", token.URL) {
 		return false
 	}
 	client, err := edge.NewHTTPClient(d.Token, nil)
 	if err != nil {
-		return r.put("token", err, "ask the operator for a new one", "")
+		return r.Put("token", err, "ask the operator for a new one", "")
 	}
 	defer client.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(token.URL, "/")+"/healthz", nil)
 	if err != nil {
-		return r.put("network", err, "", "")
+		return r.Put("network", err, "", "")
 	}
 	if proxy, err := http.ProxyFromEnvironment(req); err != nil || proxy != nil {
 		name := ""
 		if proxy != nil {
 			name = proxy.Redacted()
 		}
-		r.put("proxy", err, "mend HTTPS_PROXY, or name the host in NO_PROXY", "%s, by the environment: it has to pass WebSockets on", name)
+		r.Put("proxy", err, "mend HTTPS_PROXY, or name the host in NO_PROXY", "%s, by the environment: it has to pass WebSockets on", name)
 	}
 	began := time.Now()
 	resp, err := client.Do(req)
@@ -154,48 +154,48 @@ func (d Device) reach(ctx context.Context, r *Report) bool {
 		if errors.Is(err, edge.ErrPin) {
 			next = "the certificate is another than the token's: the coordinator was moved, or somebody is on the way; ask the operator for a new token"
 		}
-		return r.put("network", err, next, "")
+		return r.Put("network", err, next, "")
 	}
 	_ = resp.Body.Close() // nothing of it is read
 	if resp.StatusCode != http.StatusOK {
-		return r.put("network", fmt.Errorf("%s answers %s", token.URL, resp.Status), "see whether it is a Starling coordinator's address, with the path that a proxy serves it below", "")
+		return r.Put("network", fmt.Errorf("%s answers %s", token.URL, resp.Status), "see whether it is a Starling coordinator's address, with the path that a proxy serves it below", "")
 	}
 	if took > slowAnswer {
 		r.warn("network", "", "%s answers after %v", token.URL, took.Round(time.Millisecond))
 	} else {
-		r.put("network", nil, "", "%s answers after %v", token.URL, took.Round(time.Millisecond))
+		r.Put("network", nil, "", "%s answers after %v", token.URL, took.Round(time.Millisecond))
 	}
 	d.tls(r, token, resp)
 	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		if skew := time.Since(at).Round(time.Second); skew.Abs() > mostSkew {
 			r.warn("clock", "set it, or let the system do so", "it is %v beside the coordinator's: certificates and invitations end by it", skew)
 		} else {
-			r.put("clock", nil, "", "within %v of the coordinator's", mostSkew)
+			r.Put("clock", nil, "", "within %v of the coordinator's", mostSkew)
 		}
 	}
 	conn, err := edge.DialSocket(ctx, d.Token, nil)
 	if err == nil {
 		err = conn.Close()
 	}
-	return r.put("websocket", err, "a proxy on the way that passes no WebSockets on (Upgrade) prevents it", "it opens")
+	return r.Put("websocket", err, "a proxy on the way that passes no WebSockets on (Upgrade) prevents it", "it opens")
 }
 
 func (d Device) tls(r *Report, token wire.Token, resp *http.Response) {
 	switch {
 	case resp.TLS == nil && edge.OnLoopback(d.Token):
-		r.put("tls", nil, "", "none, and none is needed: the address is on this machine")
+		r.Put("tls", nil, "", "none, and none is needed: the address is on this machine")
 	case resp.TLS == nil && !d.Plain:
-		r.put("tls", errors.New("none: the network can read, and send another program"), "ask the operator for an https address (serve --tls)", "")
+		r.Put("tls", errors.New("none: the network can read, and send another program"), "ask the operator for an https address (serve --tls)", "")
 	case resp.TLS == nil:
 		r.warn("tls", "", "none, as --allow-plain-http accepts")
 	case len(token.Pin) > 0:
-		r.put("tls", nil, "", "the certificate is the one that the token pins")
+		r.Put("tls", nil, "", "the certificate is the one that the token pins")
 	default:
 		ends := resp.TLS.PeerCertificates[0].NotAfter
 		if time.Until(ends) < endsSoon {
 			r.warn("tls", "tell the operator", "the certificate ends %s", ends.UTC().Format(time.DateOnly))
 		} else {
-			r.put("tls", nil, "", "the certificate is trusted here, and ends %s", ends.UTC().Format(time.DateOnly))
+			r.Put("tls", nil, "", "the certificate is trusted here, and ends %s", ends.UTC().Format(time.DateOnly))
 		}
 	}
 }
@@ -204,11 +204,11 @@ func (d Device) tls(r *Report, token wire.Token, resp *http.Response) {
 func (d Device) job(ctx context.Context, r *Report) {
 	cfg := edge.Config{Token: d.Token, Policy: d.Policy, AllowPlain: d.Plain}
 	name, beyond, err := edge.AskLimits(ctx, cfg)
-	if !r.put("job", err, "a coordinator of another version, or of several jobs: see starling join --fleet", "%q", name) {
+	if !r.Put("job", err, "a coordinator of another version, or of several jobs: see starling join --fleet", "%q", name) {
 		return
 	}
 	if len(beyond) == 0 {
-		r.put("policy", nil, "", "it asks for nothing beyond your limits, as far as shows without its base")
+		r.Put("policy", nil, "", "it asks for nothing beyond your limits, as far as shows without its base")
 	}
 	for _, b := range beyond {
 		r.warn("policy", fmt.Sprintf("join asks you, or accept it by %s", b.Flag()), "%s; your limit: %s", b.What, b.Want)
@@ -221,6 +221,6 @@ func (d Device) job(ctx context.Context, r *Report) {
 		cores = max(1, runtime.GOMAXPROCS(0)/2)
 	}
 	q, err := edge.AskQuote(ctx, cfg, cores, d.Trial)
-	r.put("trial", err, "see starling bench --job", "a step takes %.2g s on %d cores and %s of memory, a round some %.2g s",
+	r.Put("trial", err, "see starling bench --job", "a step takes %.2g s on %d cores and %s of memory, a round some %.2g s",
 		q.Step, cores, terminal.Bytes(q.Memory), q.Work(q.Round.Batch*q.Round.Steps))
 }
