@@ -14,11 +14,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/internal/app/fleetdata"
-	"github.com/starling-fl/starling/internal/app/usage"
 )
 
 // Names of columns that are taken at once, the likelier first.
@@ -28,18 +26,22 @@ var (
 )
 
 // Load reads a data file, and finds its columns where given names none and "text" and "label" are not there. It
-// refuses labels of which nothing can be learnt, and says of text in another encoding than UTF-8 which it is.
+// refuses labels of which nothing can be learnt.
 func Load(path string, given dataset.Columns) (*dataset.Set, dataset.Columns, error) {
 	set, err := load(path, given)
 	if err == nil && !headed(path, set) || given != (dataset.Columns{}) {
-		return set, given, encoded(path, err)
+		return set, given, err
 	}
 	if found, ok := find(path); ok {
-		if set, e := load(path, found); e == nil {
+		set, e := load(path, found)
+		if e == nil {
 			return set, found, nil
 		}
+		if err != nil {
+			err = e // of what the columns hold, not that they have other names
+		}
 	}
-	return set, given, encoded(path, err)
+	return set, given, err
 }
 
 // headed reports whether a file that was read as lines label<TAB>text begins with the names of its columns: a label
@@ -204,35 +206,6 @@ func unpacked(path string) (io.ReadCloser, error) {
 		io.Reader
 		io.Closer
 	}{z, f}, nil
-}
-
-// mostScanned bounds the bytes that are searched for what is no UTF-8.
-const mostScanned = 64 << 20
-
-// encoded adds to the refusal of a file that is text in an encoding of one byte a letter which it is, where, and how
-// to convert it.
-func encoded(path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	in, e := unpacked(path)
-	if e != nil {
-		return err
-	}
-	defer in.Close()
-	lines := bufio.NewReaderSize(io.LimitReader(in, mostScanned), 64<<10)
-	for line := 1; ; line++ {
-		b, e := lines.ReadBytes('\n')
-		if bytes.IndexByte(b, 0) >= 0 {
-			return err // UTF-16, or no text
-		}
-		if !utf8.Valid(b) {
-			return usage.Errorf("%s:%d: not text in UTF-8, but probably in Windows-1252: convert it, also on devices (iconv -f WINDOWS-1252 -t UTF-8)", path, line)
-		}
-		if e != nil {
-			return err
-		}
-	}
 }
 
 // Describe says which columns were found, and by which flags devices read theirs likewise; "" where they need none.

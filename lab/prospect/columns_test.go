@@ -60,10 +60,11 @@ func TestColumnsAreFound(t *testing.T) {
 	}
 }
 
-// What cannot be used is refused as elsewhere; of another encoding it is said where, and how to convert it.
+// A file that cannot be used is refused as elsewhere, also where its columns have other names.
 func TestFilesThatCannotBe(t *testing.T) {
 	for name, c := range map[string][2]string{
-		"latin.csv":  {rows("text,label\n", "Ich br\xe4uchte Nummer %[1]d,%[2]s\n"), "latin.csv:2: not text in UTF-8, but probably in Windows-1252"},
+		"latin.csv":  {rows("text,label\n", "Ich br\xe4uchte Nummer %[1]d,%[2]s\n"), "latin.csv:2: not valid UTF-8: if it is text in Windows-1252"},
+		"named.csv":  {rows("body,topic\n", "Ich br\xe4uchte Nummer %[1]d,%[2]s\n"), "named.csv:2: not valid UTF-8"},
 		"one.csv":    {"text,label\na,b\nc,b\n", `every example has the label "b"`},
 		"none.csv":   {"a\nb\nc\n", `"text" is missing`},
 		"broken.csv": {"a,b\n\"c,d\n", "broken.csv"},
