@@ -41,7 +41,7 @@ func recorded(list js.Value, name string) (*dataset.Set, error) {
 	switch {
 	case spoken == 0:
 	case spoken < n:
-		return nil, fmt.Errorf("%s: %d of %d recordings have a text, want all or none", name, spoken, n)
+		return nil, fmt.Errorf("%s: %d of %d recordings say what is said in them, want all or none", name, spoken, n)
 	default:
 		return &dataset.Set{Examples: examples}, nil
 	}

@@ -35,7 +35,7 @@ func (w *web) open(_ js.Value, args []js.Value) any {
 		m := args[0]
 		version, rank, parts := m.Get("version"), m.Get("rank"), m.Get("kept")
 		if version.Type() != js.TypeNumber || rank.Type() != js.TypeNumber || parts.Type() != js.TypeObject {
-			return nil, errors.New("the stored bytes are no model")
+			return nil, errors.New("what was kept is no model")
 		}
 		k := edge.SavedModel{Version: uint64(version.Int()), Rank: rank.Int(), Archive: octets(m.Get("archive")), Job: octets(parts.Get("job")),
 			Adapter: octets(parts.Get("adapter")), Program: octets(parts.Get("program")), Base: octets(parts.Get("base"))}
