@@ -163,6 +163,7 @@ lab/federation: internal/leaf/named data/dataset
 lab/gateways: coordinator/natsaccess coordinator/relay coordinator/store lab/natsserver
 lab/cmd/starling: internal/app/command internal/app/command/device internal/app/command/operator internal/app/engine/plugins lab/internal/commands lab/internal/plots lab/natsserver
 lab/image/...: lab/image
+lab/release/...: lab/release
 lab/internal/commands: internal/leaf/named dp/audit/membership data/dataset data/dataset/calls data/dataset/files dp dp/accounting edge model/evaluate internal/app/command internal/leaf/durable
     internal/app/engine internal/app/engine/plugins internal/app/exposure internal/app/fleetdata internal/app/progress internal/leaf/strict internal/leaf/terminal internal/protocol/wire job
     lab/bandwidth lab/federation lab/internal/paintings lab/pretraining lab/prospect lab/report lab/sweep lab/voices model quant simulate lab/loadtest lab/queue
