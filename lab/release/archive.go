@@ -16,23 +16,23 @@ func tarred(files []file) ([]byte, error) {
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err != nil {
-		return nil, fmt.Errorf("release: %w", err)
+		return nil, fmt.Errorf("packing: %w", err)
 	}
 	t := tar.NewWriter(z)
 	for _, f := range files {
 		head := &tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.body)), ModTime: epoch, Format: tar.FormatUSTAR}
 		if err := t.WriteHeader(head); err != nil {
-			return nil, fmt.Errorf("release: %s: %w", f.name, err)
+			return nil, fmt.Errorf("packing: %s: %w", f.name, err)
 		}
 		if _, err := t.Write(f.body); err != nil {
-			return nil, fmt.Errorf("release: %s: %w", f.name, err)
+			return nil, fmt.Errorf("packing: %s: %w", f.name, err)
 		}
 	}
 	if err := t.Close(); err != nil {
-		return nil, fmt.Errorf("release: %w", err)
+		return nil, fmt.Errorf("packing: %w", err)
 	}
 	if err := z.Close(); err != nil {
-		return nil, fmt.Errorf("release: %w", err)
+		return nil, fmt.Errorf("packing: %w", err)
 	}
 	return out.Bytes(), nil
 }
@@ -43,14 +43,14 @@ func zipped(files []file) ([]byte, error) {
 	for _, f := range files {
 		w, err := z.CreateHeader(&zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: epoch})
 		if err != nil {
-			return nil, fmt.Errorf("release: %s: %w", f.name, err)
+			return nil, fmt.Errorf("packing: %s: %w", f.name, err)
 		}
 		if _, err := w.Write(f.body); err != nil {
-			return nil, fmt.Errorf("release: %s: %w", f.name, err)
+			return nil, fmt.Errorf("packing: %s: %w", f.name, err)
 		}
 	}
 	if err := z.Close(); err != nil {
-		return nil, fmt.Errorf("release: %w", err)
+		return nil, fmt.Errorf("packing: %w", err)
 	}
 	return out.Bytes(), nil
 }

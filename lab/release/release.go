@@ -76,7 +76,7 @@ func Open(version, folder, source, manual string) (*Release, error) {
 		}
 	}
 	if len(r.Builds) == 0 {
-		return nil, fmt.Errorf("release: %s has no starling_%s_SYSTEM_ARCHITECTURE", folder, version)
+		return nil, fmt.Errorf("packing: %s has no starling_%s_SYSTEM_ARCHITECTURE", folder, version)
 	}
 	return r, nil
 }
@@ -133,10 +133,10 @@ func (r *Release) Make() error {
 func (r *Release) write(name string, b []byte) error {
 	path := filepath.Join(r.Folder, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("release: %w", err)
+		return fmt.Errorf("packing: %w", err)
 	}
 	if err := os.WriteFile(path, b, 0o644); err != nil { //nolint:gosec // to be published
-		return fmt.Errorf("release: %w", err)
+		return fmt.Errorf("packing: %w", err)
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (r *Release) write(name string, b []byte) error {
 func (r *Release) unit(p Program) error {
 	b, err := os.ReadFile(filepath.Join(r.Source, p.Unit))
 	if err != nil {
-		return fmt.Errorf("release: %w", err)
+		return fmt.Errorf("packing: %w", err)
 	}
 	return r.write("nfpm/"+p.Name+".service", bytes.ReplaceAll(b, []byte("/usr/local/bin/"), []byte("/usr/bin/")))
 }
@@ -171,7 +171,7 @@ func (r *Release) content(b Build) ([]file, error) {
 	if b.OS != "windows" && b.Program.Name == "starling" {
 		pages, err := filepath.Glob(filepath.Join(r.Manual, "man", "*.1"))
 		if err != nil {
-			return nil, fmt.Errorf("release: %w", err)
+			return nil, fmt.Errorf("packing: %w", err)
 		}
 		slices.Sort(pages)
 		for _, page := range pages {
@@ -185,7 +185,7 @@ func (r *Release) content(b Build) ([]file, error) {
 	for i, w := range wanted {
 		body, err := os.ReadFile(w.path)
 		if err != nil {
-			return nil, fmt.Errorf("release: %w", err)
+			return nil, fmt.Errorf("packing: %w", err)
 		}
 		mode := int64(0o644)
 		if i == 0 {
@@ -200,7 +200,7 @@ func (r *Release) content(b Build) ([]file, error) {
 func (r *Release) notes() ([]byte, error) {
 	b, err := os.ReadFile(filepath.Join(r.Source, "CHANGELOG.md"))
 	if err != nil {
-		return nil, fmt.Errorf("release: %w", err)
+		return nil, fmt.Errorf("packing: %w", err)
 	}
 	for _, title := range []string{"\n## " + strings.TrimPrefix(r.Version, "v") + "\n", "\n## Unreleased\n"} {
 		if _, section, ok := bytes.Cut(b, []byte(title)); ok {
@@ -208,5 +208,5 @@ func (r *Release) notes() ([]byte, error) {
 			return append([]byte("# Starling "+r.Version+"\n"), bytes.TrimRight(section, "\n")...), nil
 		}
 	}
-	return nil, errors.New("release: CHANGELOG.md has no section of the version, and none that is Unreleased")
+	return nil, errors.New("packing: CHANGELOG.md has no section of the version, and none that is Unreleased")
 }
