@@ -57,7 +57,8 @@ coordinator/server: internal/protocol/card job/statement job/statement/wellknown
 coordinator/shelf: coordinator coordinator/bucket coordinator/store internal/leaf/durable job model
 coordinator/signin: coordinator/store
 coordinator/store: dp secagg/log
-data/dataset: internal/leaf/named internal/leaf/seeded data/audio
+data/columnar:
+data/dataset: internal/leaf/named internal/leaf/seeded data/audio data/columnar
 data/dataset/calls: data/dataset internal/leaf/seeded
 data/dataset/files: data/dataset
 data/dataset/partition: data/dataset internal/leaf/seeded

@@ -47,25 +47,6 @@ func (e *LineError) Unwrap() error { return e.Err }
 // ErrEmpty is returned for a file without examples.
 var ErrEmpty = errors.New("dataset: no examples")
 
-// Columns names the columns of a table, or the keys of JSON Lines, that hold
-// the texts and the labels; "" means "text" and "label". Where either is given
-// a .tsv or .txt file is a table too, whose first line names its columns.
-// Names are matched exactly or, where none is so, without regard to case.
-type Columns struct {
-	Text, Label string
-
-	// Unlabelled lets labels be missing, and leaves out those that are there: a file of
-	// another name than .tsv, .csv and .jsonl holds one text a line. Documents keep the
-	// places of their words, and are asked nothing.
-	Unlabelled bool
-}
-
-// named reports whether either is given.
-func (c Columns) named() bool { return c.Text != "" || c.Label != "" }
-
-func (c Columns) text() string  { return cmp.Or(c.Text, "text") }
-func (c Columns) label() string { return cmp.Or(c.Label, "label") }
-
 // Load is Columns.Load with the default names.
 func Load(path string) (*Set, error) { return Columns{}.Load(path) }
 
@@ -76,7 +57,8 @@ func Read(r io.Reader, name string) (*Set, error) { return Columns{}.Read(r, nam
 // with "text" (or "audio", the path of a recording beside the file), "label" and optionally "user" and "provider" (.jsonl, .ndjson),
 // or CSV whose header names columns likewise (.csv, RFC 4180, with commas,
 // semicolons or tabs, whichever the columns are found under); each may be gzipped
-// (.gz). JSON Lines without labels that ask something are questions about documents
+// (.gz). Parquet and Arrow (.parquet, .arrow, .feather; or a folder that datasets' save_to_disk wrote)
+// are read as JSON Lines are, a row a line. JSON Lines without labels that ask something are questions about documents
 // (scanner.document), whose set has no labels. A UTF-8 byte order mark is skipped. A folder
 // holds images or recordings, one folder a label; CSV without texts whose other columns make square
 // images holds those, their largest value (1, 16 or 255) being white. CSV that begins as
@@ -100,6 +82,9 @@ func (c Columns) load(path string) (*Set, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.IsDir() {
+		if parts, err := savedParts(path); err != nil || parts != nil {
+			return c.loadParts(path, parts, err)
+		}
 		batches, err := batchFiles(path)
 		if err != nil {
 			return nil, err
@@ -125,7 +110,7 @@ func (c Columns) Read(r io.Reader, name string) (*Set, error) {
 
 // read holds a compressed file's examples to so many bytes.
 func (c Columns) read(r io.Reader, name string, unpacked int) (*Set, error) {
-	packed := strings.HasSuffix(name, ".gz")
+	packed := strings.HasSuffix(name, ".gz") || stored(name)
 	var examples []Example
 	var names []string
 	var tags, lists [][]string
@@ -285,6 +270,9 @@ func (l *labelled) held() int {
 // be missing.
 func (c Columns) scan(r io.Reader, name string, want bool, each func(line int, l labelled) error) error {
 	base := strings.TrimSuffix(name, ".gz")
+	if stored(name) {
+		return (&scanner{columns: c, name: name, want: want, each: each}).stored(r)
+	}
 	in, done, err := opened(r, name)
 	if err != nil {
 		return err
@@ -319,7 +307,7 @@ func (c Columns) scan(r io.Reader, name string, want bool, each func(line int, l
 	switch {
 	case ext == ".csv" || forced != 0:
 		return s.table(in, sep, false)
-	case (ext == ".tsv" || want && ext == ".txt") && c.named():
+	case (ext == ".tsv" || want && ext == ".txt") && (c.named() || c.Others != ""):
 		return s.table(in, '\t', true)
 	case ext == ".jsonl" || ext == ".ndjson" || ext == ".json":
 		if beginsList(in) {
@@ -330,7 +318,7 @@ func (c Columns) scan(r io.Reader, name string, want bool, each func(line int, l
 		return s.lines(in, s.parseTabbed)
 	case want:
 		return named.Errorf("%s: unknown format %q: want .tsv or .txt (label<TAB>text), "+
-			".jsonl, .json (a list) or .csv with a header (text, label, user, provider), or .bin (CIFAR-10), plain or .gz", name, ext)
+			".jsonl, .json (a list) or .csv with a header (text, label, user, provider), or .bin (CIFAR-10), plain or .gz%s", name, ext, storedFormats)
 	}
 	return s.lines(in, nil)
 }
@@ -435,7 +423,7 @@ func (l labelled) check() error {
 	case l.Label == "":
 		return errors.New("label is empty")
 	case len(l.Label) > MaxLabel:
-		return fmt.Errorf("label has %d bytes, the limit is %d", len(l.Label), MaxLabel)
+		return fmt.Errorf("label has %d bytes, the limit is %d: is the column of labels the right one?", len(l.Label), MaxLabel)
 	case l.Image == nil && l.Recording == nil && blank(l.Text):
 		return errEmptyText
 	case !utf8.ValidString(l.Text) || !utf8.ValidString(l.Label) || !utf8.ValidString(l.User) || !utf8.ValidString(l.Provider):

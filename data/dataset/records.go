@@ -107,6 +107,7 @@ func (s *scanner) parseJSON(line []byte) (labelled, error) {
 	if err != nil {
 		return labelled{}, err
 	}
+	value = s.columns.renamed(value)
 	if s.want && !s.columns.named() && len(value(s.columns.label())) == 0 && asks(value) {
 		return s.document(value)
 	}
@@ -257,6 +258,7 @@ func (s *scanner) table(in *bufio.Reader, sep rune, lazy bool) error {
 	if s.header != nil {
 		s.header(header)
 	}
+	header = s.columns.rename(header)
 	text, label := find(header, s.columns.text()), find(header, s.columns.label())
 	written := s.columns.written(header)
 	switch {

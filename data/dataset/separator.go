@@ -54,7 +54,7 @@ func separatorLine(in *bufio.Reader) rune {
 // fit is how well a header's names are those that are looked for, the weightiest first.
 func (c Columns) fit(names []string, want bool) []int {
 	needed, known := 0, 0
-	for _, column := range []string{c.text(), c.label(), "user", "provider"} {
+	for _, column := range []string{c.text(), c.label(), c.column("user"), c.column("provider")} {
 		if find(names, column) >= 0 {
 			known++
 		}

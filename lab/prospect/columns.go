@@ -213,5 +213,5 @@ func Describe(c dataset.Columns) string {
 	if c.Text == "" && c.Label == "" {
 		return ""
 	}
-	return fmt.Sprintf("--text-column %q --label-column %q", cmp.Or(c.Text, "text"), cmp.Or(c.Label, "label"))
+	return fmt.Sprintf("--map %q", "text="+cmp.Or(c.Text, "text")+",label="+cmp.Or(c.Label, "label"))
 }

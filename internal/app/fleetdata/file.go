@@ -81,7 +81,7 @@ func CheckLabels(path string, all *dataset.Set) error {
 	}
 	if n := len(all.Examples); n >= 20 && 2*len(all.Labels) > n {
 		return usage.Errorf("%s: its %d examples have %d labels, as %.40q: are the columns of texts and labels swapped? "+
-			"Choose them with --text-column and --label-column", path, n, len(all.Labels), all.Labels[0])
+			"Choose them with --map text=COLUMN,label=COLUMN", path, n, len(all.Labels), all.Labels[0])
 	}
 	return nil
 }

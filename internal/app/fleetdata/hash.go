@@ -43,6 +43,9 @@ func Hash(path string, columns dataset.Columns, of *dataset.Set) (_ string, err 
 	}
 	if columns != (dataset.Columns{}) {
 		fmt.Fprintf(h, "\x00%q %q %v", columns.Text, columns.Label, columns.Unlabelled)
+		if columns.Others != "" {
+			fmt.Fprintf(h, "%q", columns.Others)
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }

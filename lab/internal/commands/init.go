@@ -78,7 +78,7 @@ goes on where it was interrupted. Nothing of the file leaves this machine.`,
 	command.Values(cmd, "protect-from", "public", "coordinator", "everyone", "nobody")
 	command.Headings(fl,
 		[]string{"The fleet", "data", "devices", "examples", "task", "base", "rounds", "protect-from", "epsilon"},
-		[]string{"The file's columns", "text-column", "label-column", "unlabelled"},
+		[]string{"The file's columns", "map", "text-column", "label-column", "unlabelled"},
 		[]string{"Results", "out", "force", "trials"},
 		[]string{"Computing", "limit", "seed", "workers", "engine", "pjrt"})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

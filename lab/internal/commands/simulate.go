@@ -98,7 +98,7 @@ what the simulated deployment would spend.`,
 	f.queue.add(fl)
 	command.Headings(fl,
 		[]string{"What is simulated", "job", "set", "base", "population", "sampling-rate", "cohort", "true-cohort", "rounds", "epsilon", "dropout", "slow", "seed"},
-		[]string{"Data", "data", "test", "examples", "alpha", "partition", "iid", "min-per-class", "min-examples", "text-column", "label-column", "unlabelled"},
+		[]string{"Data", "data", "test", "examples", "alpha", "partition", "iid", "min-per-class", "min-examples", "map", "text-column", "label-column", "unlabelled"},
 		[]string{"Results", "out", "plot", "every", "validation"},
 		[]string{"Computing", "workers", "engine", "together", "pjrt"},
 		[]string{"Other machines", "nats", "nats-ca", "nats-cert", "nats-key", "nats-creds", "nats-pin", "nats-listen", "audit"})

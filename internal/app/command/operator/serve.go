@@ -80,7 +80,7 @@ one fleet, until it is stopped.`,
 		[]string{"TLS", "tls", "tls-cert", "tls-key", "acme", "acme-directory", "acme-ca"},
 		[]string{"Dashboard and operators", "admin", "admin-url", "oidc-issuer-url", "oidc-client-id", "oidc-client-secret-file", "oidc-groups-claim",
 			"oidc-admin", "oidc-operator", "oidc-viewer"},
-		[]string{"Public data", "validation", "test", "test-every-rank", "sample", "text-column", "label-column", "unlabelled"},
+		[]string{"Public data", "validation", "test", "test-every-rank", "sample", "map", "text-column", "label-column", "unlabelled"},
 		[]string{"Several jobs", "most-jobs", "fleet-epsilon", "fleet-delta"},
 		[]string{"Gateways", "nats", "nats-ca", "nats-cert", "nats-key", "nats-creds", "nats-pin", "nats-listen", "gateway"},
 		[]string{"Log and settings", "log", "log-level", "verbose", "config"})
