@@ -81,15 +81,24 @@ func announce(t *core.Terms, instance [16]byte, private bool) (*wire.Job, error)
 // Announcement is what a coordinator of the job over the base would announce to devices, but for the
 // keys that a run draws.
 func Announcement(j Job, base *model.Base) ([]byte, error) {
-	t, err := core.NewTerms(j, base)
-	if err != nil {
-		return nil, err
-	}
-	w, err := announce(t, [16]byte{}, !j.Privacy.None)
+	_, w, err := planned(j, base)
 	if err != nil {
 		return nil, err
 	}
 	return w.AppendBinary(nil)
+}
+
+// planned is the announcement of a job that nobody runs yet. Where a run will have a log, its key stands for one.
+func planned(j Job, base *model.Base) (*core.Terms, *wire.Job, error) {
+	t, err := core.NewTerms(j, base)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := announce(t, [16]byte{}, !j.Privacy.None)
+	if err == nil && !j.Shard.Anonymous {
+		w.LogKey = [32]byte{1}
+	}
+	return t, w, err
 }
 
 func seedBytes(seed uint64) []byte { return binary.LittleEndian.AppendUint64(nil, seed) }

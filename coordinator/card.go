@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/starling-fl/starling/coordinator/core"
 	"github.com/starling-fl/starling/internal/protocol/card"
 	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/model"
@@ -37,16 +36,9 @@ func PlannedCard(j Job, base *model.Base) ([]byte, error) {
 	if j.Privacy.None {
 		return nil, ErrNoCard
 	}
-	t, err := core.NewTerms(j, base)
+	t, w, err := planned(j, base)
 	if err != nil {
 		return nil, err
-	}
-	w, err := announce(t, [16]byte{}, true)
-	if err != nil {
-		return nil, err
-	}
-	if !j.Shard.Anonymous {
-		w.LogKey[0] = 1 // a run draws it: there is one
 	}
 	numbers, err := t.Promise()
 	if err != nil {

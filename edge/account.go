@@ -67,9 +67,20 @@ type JobAccount struct {
 	Up      int64    `json:"up,omitempty"`      // bytes sent while it was this job's
 	Down    int64    `json:"down,omitempty"`    // bytes received
 	History []Moment `json:"history,omitempty"` // oldest first; see note
+	Starts  []Start  `json:"starts,omitempty"`  // of the last rounds answered, oldest first
 	// Forgotten is an account whose owner has had it forgotten: see Account.Forget.
 	Forgotten bool `json:"forgotten,omitempty"`
 }
+
+// A Start is what a round began with. Every device of the round got the same from an honest coordinator: owners who compare
+// theirs see whether it was.
+type Start struct {
+	Round  uint64 `json:"round"`
+	Digest string `json:"digest"` // of the adapter's values at the round's rank, as its plan has it, or of the seed of a fresh one
+}
+
+// mostStarts bounds the starts that are kept of a job.
+const mostStarts = 64
 
 // Epsilon is what the job has cost as seen from this device. The device knows when it took part, so
 // each contribution counts in full, at the noise that the job says it adds. ok is false if the job
@@ -122,8 +133,8 @@ func NewAccount(b []byte, save func([]byte) error) (*Account, error) {
 			return nil, fmt.Errorf("%w: version %d, this program reads %d", ErrAccount, a.state.Version, accountVersion)
 		}
 		for task, j := range a.state.Jobs {
-			if j == nil || len(j.History) > mostMoments {
-				return nil, fmt.Errorf("%w: job %.80q has no figures, or a history of more than %d moments", ErrAccount, task, mostMoments)
+			if j == nil || len(j.History) > mostMoments || len(j.Starts) > mostStarts {
+				return nil, fmt.Errorf("%w: job %.80q has no figures, or a history of more than %d moments or starts", ErrAccount, task, mostMoments)
 			}
 		}
 		for name, k := range a.state.Logs {
@@ -163,7 +174,7 @@ func (a *Account) Jobs() (jobs []JobAccount) {
 	defer a.mu.Unlock()
 	for task, j := range a.state.Jobs {
 		of := *j
-		of.Task, of.History = task, slices.Clone(of.History)
+		of.Task, of.History, of.Starts = task, slices.Clone(of.History), slices.Clone(of.Starts)
 		jobs = append(jobs, of)
 	}
 	return jobs
@@ -207,6 +218,10 @@ func (a *Account) begin(j *job, round uint64, most int, now time.Time) error {
 	a.state.Begun[at]++
 	of.Answered, of.Last = round, now.Unix()
 	of.Begun++
+	if j.start != "" {
+		of.Starts = append(of.Starts, Start{round, j.start})
+		of.Starts = slices.Delete(of.Starts, 0, max(0, len(of.Starts)-mostStarts))
+	}
 	return a.keep()
 }
 

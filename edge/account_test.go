@@ -2,6 +2,7 @@ package edge
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -268,5 +269,34 @@ func TestHostileRoundBeyondTheLimit(t *testing.T) {
 	}
 	if jobs := cfg.Account.Jobs(); len(jobs) > 1 || len(jobs) == 1 && (jobs[0].Begun != 0 || jobs[0].Contributed != 0) {
 		t.Errorf("%+v", jobs)
+	}
+}
+
+// The account keeps what each of the last rounds began with, also over a restart; a replayed round changes nothing.
+func TestStartsAreKept(t *testing.T) {
+	var kept []byte
+	a, err := NewAccount(nil, func(b []byte) error { kept = b; return nil })
+	ok(t, err)
+	j := accountJob(1000)
+	for round := uint64(1); round <= mostStarts+3; round++ {
+		j.start = startOf(&wire.Plan{Slice: wire.Slice{Digest: [32]byte{byte(round)}}})
+		ok(t, a.begin(j, round, 1000, time.Now()))
+	}
+	j.start = "another"
+	if a.begin(j, mostStarts+3, 1000, time.Now()) == nil {
+		t.Error("a round was answered twice")
+	}
+	b, err := NewAccount(kept, nil)
+	ok(t, err)
+	starts := b.Jobs()[0].Starts
+	if len(starts) != mostStarts || starts[0].Round != 4 || starts[mostStarts-1] != (Start{mostStarts + 3, fmt.Sprintf("%02x", mostStarts+3) + strings.Repeat("0", 62)}) {
+		t.Errorf("%d starts: %+v", len(starts), starts)
+	}
+	if seed := startOf(&wire.Plan{Seed: make([]byte, 8)}); !strings.HasPrefix(seed, "seed:") {
+		t.Errorf("of a fresh adapter: %q", seed)
+	}
+	was, err := b.Forget("test")
+	if ok(t, err); len(was.Starts) != mostStarts || len(b.Jobs()[0].Starts) != 0 {
+		t.Errorf("forgotten: %+v", b.Jobs()[0].Starts)
 	}
 }

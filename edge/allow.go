@@ -82,6 +82,8 @@ func (p *Policy) field(key string) any {
 		return &p.Bases
 	case "semi_honest":
 		return &p.SemiHonest
+	case "unlogged":
+		return &p.Unlogged
 	}
 	return nil
 }

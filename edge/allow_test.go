@@ -30,7 +30,7 @@ func TestBeyondIsWhatAllowNeeds(t *testing.T) {
 			t.Errorf("%s: %v", l.Key, err)
 		}
 	}
-	want := []string{"batch", "bits", "breach_bits", "corrupt", "example_bits", "own_noise", "rank", "rounds", "semi_honest", "shard", "uplinks"}
+	want := []string{"batch", "bits", "breach_bits", "corrupt", "example_bits", "own_noise", "rank", "rounds", "semi_honest", "shard", "unlogged", "uplinks"}
 	if slices.Sort(keys); !slices.Equal(keys, want) {
 		t.Errorf("beyond the policy: %q, want %q", keys, want)
 	}

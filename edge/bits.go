@@ -16,11 +16,16 @@ import (
 type Shown struct {
 	Data    float64 `json:"bits"`         // about all of the data
 	Example float64 `json:"example_bits"` // about any one example, given all others
+	// Unbounded counts rounds to which this device added no noise of its own, by its owner's consent: nothing bounds
+	// what these told. Limits hold for the others alone, or one such round would end all jobs.
+	Unbounded uint64 `json:"unbounded_rounds,omitempty"`
 }
 
-func (s Shown) plus(t Shown) Shown { return Shown{s.Data + t.Data, s.Example + t.Example} }
+func (s Shown) plus(t Shown) Shown {
+	return Shown{s.Data + t.Data, s.Example + t.Example, s.Unbounded + t.Unbounded}
+}
 
-func (s Shown) times(n float64) Shown { return Shown{s.Data * n, s.Example * n} }
+func (s Shown) times(n float64) Shown { return Shown{s.Data * n, s.Example * n, s.Unbounded} }
 
 // groupNoise is own noise v over the norm bound of one of a unit's groups: one example moves the
 // vector of its group alone.
@@ -31,7 +36,7 @@ func exampleBits(v float64, groups int) float64 { return roundBits(groupNoise(v,
 
 // shownBy is what one round of a job could tell.
 func shownBy(j *wire.Job) Shown {
-	return Shown{roundBits(j.Privacy.OwnNoise, int(j.Providers)), exampleBits(j.Privacy.OwnNoise, int(j.Groups))}
+	return Shown{Data: roundBits(j.Privacy.OwnNoise, int(j.Providers)), Example: exampleBits(j.Privacy.OwnNoise, int(j.Groups))}
 }
 
 // announced is what all rounds that a job announces could tell.
@@ -47,8 +52,7 @@ func (j *JobAccount) ExampleBits() (bits float64, ok bool) {
 }
 
 // Shown is what all jobs of the account could have been told, whoever ran them and under whatever
-// identity. Jobs without noise of the device's own, which nothing bounds, are not in it: their
-// owner has said yes to each.
+// identity. Of jobs without noise of the device's own, to each of which their owner has said yes, it counts rounds.
 func (a *Account) Shown() Shown {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,9 +62,14 @@ func (a *Account) Shown() Shown {
 // shown leaves out one job, by its TaskID in hexadecimal; a.mu is held.
 func (a *Account) shown(but string) (s Shown) {
 	for task, had := range a.state.Jobs {
-		if bits, ok := had.Bits(); ok && task != but {
+		if task == but || had.Contributed == 0 {
+			continue
+		}
+		if bits, ok := had.Bits(); ok {
 			one, _ := had.ExampleBits()
-			s = s.plus(Shown{bits, one})
+			s = s.plus(Shown{Data: bits, Example: one})
+		} else {
+			s.Unbounded += had.Contributed
 		}
 	}
 	return s
@@ -130,7 +139,7 @@ func (p *Policy) noiseBeyond(j *wire.Job, had Shown, cure string) (found []error
 			Why: whyHonest, Have: number(kv), Want: "at least " + number(p.ExampleNoise) + cure})
 	}
 	could := "if everybody else lies, the rounds announced could tell"
-	if had != (Shown{}) {
+	if had.Data > 0 {
 		could = "if everybody else lies, the rounds announced could bring what all jobs were told to"
 	}
 	return append(found, p.bitsBeyond(had.plus(announced(j)), could, cure)...)
@@ -233,6 +242,9 @@ func (p *Policy) mostShown(j *wire.Job, had Shown) string {
 	}
 	if p.ExampleBits > 0 {
 		text += fmt.Sprintf(", and your limit for all jobs is %.3g", p.ExampleBits)
+	}
+	if had.Unbounded > 0 {
+		text += fmt.Sprintf("; nothing bounds what %d rounds of other jobs told, which had no noise of this device's own", had.Unbounded)
 	}
 	return text
 }

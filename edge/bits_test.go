@@ -41,3 +41,32 @@ func TestBitsAboutOneExample(t *testing.T) {
 		t.Errorf("without own noise an owner is told %q", new(Policy).mostShown(&j, Shown{}))
 	}
 }
+
+// Rounds without noise of the device's own are counted apart: the account says that nothing bounds them, and jobs with noise are
+// held to the limits all the same.
+func TestRoundsWithoutOwnNoiseAreUnbounded(t *testing.T) {
+	a, err := NewAccount(nil, nil)
+	ok(t, err)
+	noisy := &job{Job: wire.Job{Rounds: 20, Groups: 16, Privacy: wire.Privacy{Private: true, NoiseMultiplier: 1, Delta: 1e-6, OwnNoise: 0.1}}, task: [32]byte{1}}
+	central := &job{Job: wire.Job{Rounds: 20, Privacy: wire.Privacy{Private: true, NoiseMultiplier: 1, Delta: 1e-6}}, task: [32]byte{2}}
+	for _, j := range []*job{noisy, central} {
+		for round := range uint64(3) {
+			ok(t, a.begin(j, round+1, 100, time.Now()))
+			ok(t, a.contribute(j, new(Policy), traffic{}))
+		}
+	}
+	s := a.Shown()
+	if s.Unbounded != 3 || math.Abs(s.Example/(3*0.2818)-1) > 1e-3 {
+		t.Errorf("%+v", s)
+	}
+	if but := a.shownElsewhere(central.task); but.Unbounded != 0 || but.Example != s.Example {
+		t.Errorf("but for the job itself: %+v", but)
+	}
+	p := DefaultPolicy()
+	if err := a.affordBits(&noisy.Job, &p); err != nil {
+		t.Errorf("a job with noise: %v", err)
+	}
+	if told := p.mostShown(&noisy.Job, s); !strings.Contains(told, "nothing bounds what 3 rounds of other jobs told") {
+		t.Errorf("an owner is told %q", told)
+	}
+}

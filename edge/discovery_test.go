@@ -26,6 +26,7 @@ func TestHostileFoundJob(t *testing.T) {
 	a, err := NewAccount(nil, nil)
 	ok(t, err)
 	policy := DefaultPolicy()
+	policy.Unlogged = true
 	policy.Bases = []string{"any"}
 	found := h.joinsWith(t, a, &policy)
 	ok(t, a.Consent(h.token.String(), &policy, found))

@@ -107,7 +107,7 @@ func (a *Account) Forget(which string) (JobAccount, error) {
 	of := a.state.Jobs[found[0]]
 	was := *of
 	was.Task = found[0]
-	of.Name, of.Last, of.Up, of.Down, of.History, of.Forgotten = "", 0, 0, 0, nil, true
+	of.Name, of.Last, of.Up, of.Down, of.History, of.Starts, of.Forgotten = "", 0, 0, 0, nil, nil, true
 	delete(a.state.Leaks, found[0])
 	return was, a.keep()
 }

@@ -26,7 +26,8 @@ type job struct {
 	form   task.Task
 	read   reading // the data, in the task's form
 
-	held contract.Held // what was received last, to take differences against
+	held  contract.Held // what was received last, to take differences against
+	start string        // what the round under way begins with, as the account keeps it; the client's goroutine's
 }
 
 // against finds the patch that this device holds the base of, and the base cut

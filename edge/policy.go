@@ -69,6 +69,9 @@ type Policy struct {
 	// SemiHonest accepts jobs that presume a coordinator which follows the
 	// protocol. Default false.
 	SemiHonest bool `yaml:"semi_honest"`
+	// Unlogged accepts jobs without a log of enrolled keys, whose rosters name nobody and whose coordinator deals devices as
+	// it likes: those that it invents look like any other. Default false; true in LocalPolicy.
+	Unlogged bool `yaml:"unlogged"`
 	// ClipNorm is the greatest L2 norm that an update may be left; each provider's, in a
 	// job that protects those. Default 1000: four times the largest default of a job within the
 	// other limits. Rounding and noise are in proportion to the norm, so that it refuses absurd ones alone.
@@ -159,7 +162,7 @@ func LocalPolicy() Policy {
 	p := DefaultPolicy()
 	p.Shard, p.Corrupt, p.BreachBits = 3, 0, 0
 	p.OwnNoise, p.ExampleBits, p.Bits, p.Examples, p.Tensors = 0, 0, 0, 1, []string{anything}
-	p.Bases, p.Leak, p.Silent = []string{anything}, 1, false
+	p.Bases, p.Leak, p.Silent, p.Unlogged = []string{anything}, 1, false, true
 	return p
 }
 
@@ -167,7 +170,7 @@ func LocalPolicy() Policy {
 // holds coordinator, devices and data alike, as simulations do.
 func TrustingPolicy() Policy {
 	return Policy{
-		Shard: 2, SemiHonest: true, ClipNorm: math.Inf(1), Start: math.Inf(1), Rank: wire.MaxRank, Values: math.MaxInt, Steps: 1 << 20, Batch: 1 << 16, Work: math.Inf(1), Memory: 4095,
+		Shard: 2, SemiHonest: true, Unlogged: true, ClipNorm: math.Inf(1), Start: math.Inf(1), Rank: wire.MaxRank, Values: math.MaxInt, Steps: 1 << 20, Batch: 1 << 16, Work: math.Inf(1), Memory: 4095,
 		Uplinks: []string{anything}, Rounds: math.MaxInt, RoundsADay: math.MaxInt,
 		Examples: 1, Leak: 1, Tensors: []string{anything}, Bases: []string{anything},
 	}
@@ -327,6 +330,8 @@ func (p *Policy) checkJob(j *wire.Job, had Shown) error {
 	refuse(len(p.Peers) > 0 && !j.Identified, "peers", "the job's rosters do not say who is in them", whyForged,
 		"", "shards of the named devices alone")
 	logged := j.LogKey != [32]byte{}
+	refuse(!logged && !p.Unlogged, "unlogged", "the job keeps no log of its devices, and its coordinator alone says who is in a shard", whyForged,
+		"true", "false")
 	refuse(p.PeerAge > 0 && !logged, "peer_age", "the job keeps no log of when its devices were enrolled", whyForged,
 		"0s", fmt.Sprintf("peers enrolled at least %v ago", p.PeerAge))
 	refuse(p.Groups > 0 && !j.Dealt, "groups", "the job's coordinator chooses who is in a shard", whyForged,

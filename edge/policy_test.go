@@ -123,7 +123,7 @@ func production(t *testing.T) *house {
 // and has five examples.
 func central() *Policy {
 	p := DefaultPolicy()
-	p.OwnNoise, p.ExampleBits, p.Bits, p.Examples, p.Bases = 0, 0, 0, 1, []string{"any"}
+	p.OwnNoise, p.ExampleBits, p.Bits, p.Examples, p.Bases, p.Unlogged = 0, 0, 0, 1, []string{"any"}, true
 	return &p
 }
 
@@ -155,8 +155,17 @@ func TestHostileJobsOutsideThePolicy(t *testing.T) {
 			}
 		})
 	}
+	unlogged, strict := production(t), *central() // as all jobs of these tests
+	strict.Unlogged = false
+	cfg := unlogged.config(&constant{})
+	cfg.Policy = &strict
+	d := unlogged.start(cfg)
+	unlogged.admit(false)
+	if err := d.wait(t); !errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), "--unlogged=true,") {
+		t.Errorf("without a log: %v", err)
+	}
 	h := production(t) // unchanged it is joined
-	cfg := h.config(&constant{})
+	cfg = h.config(&constant{})
 	cfg.Policy = central()
 	h.start(cfg)
 	h.admit(false).assign(h.plan(1))

@@ -98,7 +98,7 @@ func TestRefusedBeforeEnrolment(t *testing.T) {
 		h.blobs[aboutPath], h.blobs[announcedPath] = []byte(`{"labels":["one","two"]}`), h.jobBytes
 		h.mu.Unlock()
 		p := DefaultPolicy()
-		p.Bases, p.Silent = []string{"any"}, false
+		p.Bases, p.Silent, p.Unlogged = []string{"any"}, false, true
 		cfg := h.config(&constant{})
 		cfg.Policy, cfg.Data, cfg.HTTP = &p, Examples(examples(16)), &http.Client{Transport: h}
 		cfg.Dial = func(context.Context, string) (Conn, error) { return nil, errors.Join(ErrUnreachable, errDialled) }

@@ -84,6 +84,7 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 		// It follows from how often coins have drawn this device, here and in other jobs.
 		return errors.Join(c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: err}), untold(err))
 	}
+	c.job.start = startOf(plan)
 	if err := c.cfg.Account.begin(c.job, plan.Round, c.cfg.Policy.RoundsADay, time.Now()); err != nil {
 		c.answered = plan.Round
 		if why := new(RefusalError); errors.As(err, &why) {

@@ -1,6 +1,8 @@
 package edge
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -55,4 +57,14 @@ func (p *Policy) checkStart(j *job, rank int, start []float32) error {
 		return fmt.Errorf("%w: %w", errBounds, err)
 	}
 	return nil
+}
+
+// startOf names what a plan's round begins with: the digest of its values, which is checked when they come, or the seed of a
+// fresh adapter.
+func startOf(p *wire.Plan) string {
+	if _, fresh := p.AdapterSeed(); fresh {
+		sum := sha256.Sum256(p.Seed)
+		return "seed:" + hex.EncodeToString(sum[:16])
+	}
+	return hex.EncodeToString(p.Slice.Digest[:])
 }

@@ -217,3 +217,19 @@ func TestQuorumHoldsHostileDevicesToTheFleet(t *testing.T) {
 		}
 	}
 }
+
+// A round may show a coin as often as was accounted, and no more.
+func TestQuorumAllowsWhatIsAccounted(t *testing.T) {
+	j := sampledJob(2000, 0.05, 0.1).Derived()
+	q, err := j.Quorum()
+	if err != nil || q.Hit == 0 {
+		t.Fatalf("%+v, %v: no hits are accounted", q, err)
+	}
+	_, hit := j.groups(j.Cohort.Population, j.Cohort.Population)
+	for share, want := range map[float64]bool{1: true, 0.99: false, 0.51: false} {
+		q.Sees, q.Hit = 1, hit*share
+		if _, ok := q.Allows(j, j.Cohort.Population, j.Cohort.Population); ok != want {
+			t.Errorf("%v of the probability was accounted: allowed %v", share, ok)
+		}
+	}
+}

@@ -88,6 +88,9 @@ func Print(w io.Writer, account *edge.Account) error {
 		fmt.Fprintf(&b, "in all, if everybody else lies: %.3g bits about any one example at most, and %.3g of all of the data; by default a stranger's jobs may bring these to %.6g and %.6g (--example-bits, --bits)\n",
 			shown.Example, shown.Data, most.ExampleBits, most.Bits)
 	}
+	if n := account.Shown().Unbounded; n > 0 {
+		fmt.Fprintf(&b, "%d rounds had no noise of this device's own: if everybody else lies, nothing bounds what they told, and the bits above do not count them\n", n)
+	}
 	if len(s.Noiseless) > 0 {
 		fmt.Fprintf(&b, "what was given to %s has no bound: no protecting noise was announced\n", quoted(s.Noiseless))
 	}

@@ -174,7 +174,7 @@ func TestHostileExampleRobbery(t *testing.T) {
 	}
 
 	expected := r.expected(texts)
-	device := joinsWith(t, t.TempDir(), "data.tsv", lines.String(), r.token, append(policy, "--own-noise=0", "--example-bits=0", "--bits=0")...)
+	device := joinsWith(t, t.TempDir(), "data.tsv", lines.String(), r.token, append(policy, "--own-noise=0", "--example-bits=0", "--bits=0", "--unlogged")...)
 	s := r.session(ctx, device)
 	const rounds, trials = 10, 40
 	sum := make([]int64, r.lattice().D())

@@ -361,7 +361,7 @@ func TestHostileRobbery(t *testing.T) {
 	robbed := func(flags ...string) *ours {
 		return joinsWith(t, t.TempDir(), "data.tsv", lines, r.token, append([]string{"--policy", filepath.Join("..", "..", "..", "examples", "policy.yaml")}, flags...)...)
 	}
-	accepted := []string{"--own-noise=0", "--example-bits=0", "--bits=0", "--bases=any", "--tensors=any", "--examples=1"}
+	accepted := []string{"--own-noise=0", "--example-bits=0", "--bits=0", "--unlogged", "--bases=any", "--tensors=any", "--examples=1"}
 	for i := range len(accepted) {
 		flag, _, _ := strings.Cut(accepted[i], "=")
 		device := robbed(slices.Delete(slices.Clone(accepted), i, i+1)...)
@@ -436,7 +436,7 @@ func TestHostileSharpRobbery(t *testing.T) {
 	texts, lines, corpus := robberyTexts(rnd)
 	r := robs(t, corpus, places)
 	device := joinsWith(t, t.TempDir(), "data.tsv", lines, r.token, "--policy", filepath.Join("..", "..", "..", "examples", "policy.yaml"),
-		"--own-noise=0", "--example-bits=0", "--bits=0", "--bases=any", "--tensors=any", "--examples=1")
+		"--own-noise=0", "--example-bits=0", "--bits=0", "--unlogged", "--bases=any", "--tensors=any", "--examples=1")
 	vectors, behind := r.robsTen(watchdog.Context(t), device, texts, whole)
 	word := math.Log2(float64(len(strings.Fields(corpus[0]))))
 	for _, v := range []float64{0.05, 0.1, 0.2, 0.3} {

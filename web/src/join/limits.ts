@@ -23,13 +23,13 @@ export function paintLimits(p: Participation): void {
 
 /** Why a limit is there, by its key: those of one reason together. */
 const whys: Record<string, string> = {
-  shard: "shard", corrupt: "forged", breach_bits: "forged", semi_honest: "forged", uplinks: "large", rank: "large", values: "large", clip_norm: "large",
+  shard: "shard", corrupt: "forged", breach_bits: "forged", semi_honest: "forged", unlogged: "forged", uplinks: "large", rank: "large", values: "large", clip_norm: "large",
   batch: "work", steps: "work", work: "work", memory: "memory", rounds: "rounds", epsilon: "rounds", own_noise: "honest", example_noise: "honest", example_bits: "honest", bits: "honest", bases: "base",
   tensors: "tensors", examples: "few", leak: "leak", not_private: "private",
 };
 
 /** Whose limit is no amount and no list: the sentence before it says all. */
-const unsaid = new Set(["semi_honest", "not_private"]);
+const unsaid = new Set(["semi_honest", "unlogged", "not_private"]);
 
 /** What is asked for and why that matters, in the page's language; one that the page does not know, in the device's words. */
 function told({ key, what, why, have, want }: PolicyError): { what: Text; why: Text; limit?: Text } {

@@ -199,6 +199,7 @@ const messages = translation({
   "limit.corrupt": "Der Auftrag hält aus, dass ein Anteil von {have} der Geräte einer Gruppe mit dem Koordinator gemeinsame Sache macht, mehr nicht.",
   "limit.breach_bits": "Der Auftrag nimmt hin, dass eine Gruppe mit einer Wahrscheinlichkeit von 1 zu 2^{have} gebrochen wird.",
   "limit.semi_honest": "Der Auftrag setzt voraus, dass sich der Koordinator an das Protokoll hält.",
+  "limit.unlogged": "Der Auftrag führt kein Verzeichnis seiner Geräte: Wer in einer Gruppe ist, sagt allein der Koordinator.",
   "limit.uplinks": "Beiträge sollen als „{have}“ geschrieben werden.",
   "limit.rank": "Der Auftrag trainiert bis zum Rang {have}.",
   "limit.batch": "Jeder Schritt nimmt {have} Beispiele.",

@@ -7,6 +7,7 @@ export const later = {
   "limit.corrupt": "The job withstands that a share of {have} of a shard's devices colludes with the coordinator, and no more.",
   "limit.breach_bits": "The job lets a shard be broken with a chance of 1 in 2^{have}.",
   "limit.semi_honest": "The job presumes a coordinator that follows the protocol.",
+  "limit.unlogged": "The job keeps no log of its devices: its coordinator alone says who is in a group.",
   "limit.uplinks": "Updates are to be written as “{have}”.",
   "limit.rank": "The job trains up to rank {have}.",
   "limit.batch": "Each step takes {have} examples.",

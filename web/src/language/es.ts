@@ -199,6 +199,7 @@ const messages = translation({
   "limit.corrupt": "El trabajo resiste que una parte de {have} de los dispositivos de un grupo se alíe con el coordinador, y no más.",
   "limit.breach_bits": "El trabajo admite que un grupo se rompa con una probabilidad de 1 entre 2^{have}.",
   "limit.semi_honest": "El trabajo supone un coordinador que sigue el protocolo.",
+  "limit.unlogged": "El trabajo no lleva registro de sus dispositivos: solo el coordinador dice quién está en un grupo.",
   "limit.uplinks": "Las aportaciones se escribirían como «{have}».",
   "limit.rank": "El trabajo entrena hasta el rango {have}.",
   "limit.batch": "Cada paso toma {have} ejemplos.",

@@ -199,6 +199,7 @@ const messages = translation({
   "limit.corrupt": "La tâche résiste si une part de {have} des appareils d’un groupe s’entend avec le coordinateur, pas plus.",
   "limit.breach_bits": "La tâche accepte qu’un groupe soit percé avec une chance sur 2^{have}.",
   "limit.semi_honest": "La tâche suppose que le coordinateur suit le protocole.",
+  "limit.unlogged": "La tâche ne tient pas de registre de ses appareils : seul le coordinateur dit qui est dans un groupe.",
   "limit.uplinks": "Les contributions seraient écrites en « {have} ».",
   "limit.rank": "La tâche entraîne jusqu’au rang {have}.",
   "limit.batch": "Chaque pas prend {have} exemples.",

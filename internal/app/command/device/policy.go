@@ -31,6 +31,7 @@ func (p *policyFlags) add(fl *pflag.FlagSet) {
 	fl.Float64Var(&g.Corrupt, "corrupt", 0, says("least fraction of a shard presumed to collude with the coordinator (default %v; %v with --trust-local)", d.Corrupt, here.Corrupt))
 	fl.IntVar(&g.BreachBits, "breach-bits", 0, says("least bits against a broken shard (default %d; %d with --trust-local)", d.BreachBits, here.BreachBits))
 	fl.BoolVar(&g.SemiHonest, "semi-honest", false, "accept jobs that presume a coordinator which follows the protocol")
+	fl.BoolVar(&g.Unlogged, "unlogged", false, "accept jobs without a log of enrolled keys, whose coordinator alone says who is in a shard (default false; true with --trust-local)")
 	fl.Float64Var(&g.ClipNorm, "clip-norm", 0, says("greatest norm that an update may be left (default %v)", d.ClipNorm))
 	fl.Float64Var(&g.Start, "start", 0, says("how wide the bounds of what rounds begin with may be, over the published ones; inf checks neither (default %v)", d.Start))
 	fl.IntVar(&g.Rank, "rank", 0, says("greatest rank of the adapter (default %d)", d.Rank))
@@ -71,6 +72,7 @@ func (p *policyFlags) set(policy *edge.Policy) error {
 		"corrupt":       func() { policy.Corrupt = p.given.Corrupt },
 		"breach-bits":   func() { policy.BreachBits = p.given.BreachBits },
 		"semi-honest":   func() { policy.SemiHonest = p.given.SemiHonest },
+		"unlogged":      func() { policy.Unlogged = p.given.Unlogged },
 		"clip-norm":     func() { policy.ClipNorm = p.given.ClipNorm },
 		"start":         func() { policy.Start = p.given.Start },
 		"rank":          func() { policy.Rank = p.given.Rank },

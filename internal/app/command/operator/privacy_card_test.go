@@ -73,7 +73,6 @@ func TestCardAgreesWithExplain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.LogKey[0] = 1 // a run draws it
 		task := wire.TaskID(announced)
 		c.ID = hex.EncodeToString(task[:])
 		if err := c.Holds(w, task); err != nil {
