@@ -66,6 +66,8 @@ type Composition struct {
 	LeavesUnknown bool
 	Simulated     bool   // the members are those of the simulated population
 	Adjacency     string // what two adjacent worlds differ in
+	// Separation is the least of the banded rounds', if all rounds are; else 0.
+	Separation int
 }
 
 // View says against whom events are accounted. The zero value is the public.
@@ -82,6 +84,7 @@ func Compose(events []Event, of View) (Composition, error) {
 	if c.Observer == "" {
 		c.Observer = Public
 	}
+	banded, bandedRounds := 0.0, 0 // squared distance of two worlds by banded rounds together, over the variance
 	for i, e := range events {
 		if err := e.Check(); err != nil {
 			return c, fmt.Errorf("dp: event %d of %d: %w", i, len(events), err)
@@ -106,6 +109,9 @@ func Compose(events []Event, of View) (Composition, error) {
 			v = v / (e.NoiseScale * e.NoiseScale) * (1 - 0x1p-50) // the noise of that population
 		}
 		if e.B2 > 0 {
+			if e.Banded != (Banded{}) {
+				v = math.Ldexp(v, 2*coefficientBits) // as it is drawn, and the sensitivity with it
+			}
 			if v >= minDiscreteSigma2 {
 				shrink := math.Sqrt((v - 4) / v)
 				p.Z *= shrink * (1 - 0x1p-51)
@@ -149,7 +155,21 @@ func Compose(events []Event, of View) (Composition, error) {
 			return c, fmt.Errorf("dp: event %d of %d is about %s, those before it about %s: they have no common guarantee: %w", i, len(events), adjacency, c.Adjacency, ErrEvent)
 		}
 		c.Adjacency = adjacency
+		if e.Banded != (Banded{}) {
+			banded, bandedRounds = banded+e.Banded.charge(e, p.Z), bandedRounds+p.Rounds
+			c.Separation = leastSeparation(c.Separation, e.Banded)
+			continue
+		}
 		c.Add(p)
+	}
+	if banded > 0 { // rows that share noise are one Gaussian, however their releases were adapted
+		banded *= 1 + float64(len(events)+8)*0x1p-52 // for the rounding of sums
+		c.Add(Part{Q: 1, Z: 1 / math.Sqrt(banded), Rounds: 1, Seen: 1})
+		c.Rounds--
+	}
+	c.Rounds += bandedRounds
+	if c.Rounds > bandedRounds {
+		c.Separation = 0
 	}
 	return c, nil
 }
@@ -205,6 +225,9 @@ func (c Composition) RDP(delta float64) (g Guarantee, inner float64, err error) 
 	}
 	if c.ZeroOut {
 		g.Adjacency = ZeroOut(c.Adjacency)
+	}
+	if c.Separation > 0 {
+		g.Sampling = fmt.Sprintf("%s, a device at most once in %d rounds", SamplingNone, c.Separation)
 	}
 	if c.Sampled {
 		g.Sampling = SamplingPoisson

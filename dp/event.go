@@ -118,6 +118,10 @@ type Event struct {
 	// contributes with one that is there and sends zeros. Only if SamplingRate is 1.
 	Fixed bool `json:"fixed,omitempty"`
 
+	// Banded says which row of banded noise the round is; zero if its noise is its own. Sigma2 is then
+	// in squared grid units of the sum too, and what is drawn has steps of 2^-16.
+	Banded Banded `json:"banded,omitzero"`
+
 	// Certificate is the hash of the cohort's sampling certificate, zero for none.
 	Certificate [32]byte `json:"-"`
 }
@@ -175,6 +179,9 @@ func (e Event) Check() error {
 	}
 	if e.Fixed && e.SamplingRate != 1 {
 		return fmt.Errorf("dp: event of round %d: a cohort of a fixed size at sampling rate %v, want 1: it does not amplify: %w", e.Round, e.SamplingRate, ErrEvent)
+	}
+	if err := e.Banded.check(e); err != nil {
+		return err
 	}
 	if e.B2 < 0 {
 		return fmt.Errorf("dp: event of round %d: squared sensitivity %d is negative: %w", e.Round, e.B2, ErrEvent)
@@ -238,7 +245,11 @@ const (
 	seenVersions = 16
 	seenSize     = 3 * 8
 
-	lastEventVersion = providerEventVersion + hitVersions + ownVersions + fixedVersions + seenVersions
+	// One that is larger by bandedVersions has the row of banded noise after its certificate.
+	bandedVersions = 32
+	bandedSize     = 4 + 4 + 1 + 8
+
+	lastEventVersion = providerEventVersion + hitVersions + ownVersions + fixedVersions + seenVersions + bandedVersions
 )
 
 // eventLayout is what an encoding of a version has, and its size; false if there is
@@ -251,6 +262,9 @@ func eventLayout(version byte) (provider, hit, own bool, size int, ok bool) {
 	provider, hit, own, size = bits&1 != 0, bits&hitVersions != 0, bits&ownVersions != 0, eventSize
 	if provider {
 		size = providerEventSize
+	}
+	if bits&bandedVersions != 0 {
+		size += bandedSize
 	}
 	if bits&seenVersions != 0 {
 		size += seenSize
@@ -283,6 +297,10 @@ func (e Event) AppendBinary(b []byte) ([]byte, error) {
 	if e.Fixed {
 		version += fixedVersions
 	}
+	banded := e.Banded != (Banded{})
+	if banded {
+		version += bandedVersions
+	}
 	seen := e.Coalition != (Coalition{}) || e.SimulatedHit != 0
 	if seen {
 		version += seenVersions
@@ -307,6 +325,11 @@ func (e Event) AppendBinary(b []byte) ([]byte, error) {
 		}
 		b = append(b, hidden)
 	}
+	if banded { // which has no providers
+		b = binary.BigEndian.AppendUint32(b, e.Banded.Band)
+		b = binary.BigEndian.AppendUint32(b, e.Banded.Separation)
+		b = binary.BigEndian.AppendUint64(append(b, e.Banded.Eighths), e.Banded.Row)
+	}
 	if seen {
 		for _, f := range []float64{e.Coalition.Share, e.Coalition.Sees, e.SimulatedHit} {
 			b = binary.BigEndian.AppendUint64(b, math.Float64bits(f))
@@ -330,7 +353,7 @@ func (e Event) AppendBinary(b []byte) ([]byte, error) {
 
 // MarshalBinary returns the canonical encoding.
 func (e Event) MarshalBinary() ([]byte, error) {
-	return e.AppendBinary(make([]byte, 0, providerEventSize+seenSize+ownSize+hitSize))
+	return e.AppendBinary(make([]byte, 0, providerEventSize+bandedSize+seenSize+ownSize+hitSize))
 }
 
 // UnmarshalBinary decodes a canonical encoding and checks the event.
@@ -368,6 +391,13 @@ func (e *Event) UnmarshalBinary(b []byte) error {
 		}
 		out.Hidden = b[119] == 1
 		end = providerEventSize
+	}
+	if (b[0]-eventVersion)&bandedVersions != 0 {
+		out.Banded = Banded{binary.BigEndian.Uint32(b[end:]), binary.BigEndian.Uint32(b[end+4:]), b[end+8], u64(end + 9)}
+		if out.Banded == (Banded{}) {
+			return fmt.Errorf("dp: event of version %d without a row: %w", b[0], ErrEvent)
+		}
+		end += bandedSize
 	}
 	if (b[0]-eventVersion)&seenVersions != 0 {
 		out.Coalition, out.SimulatedHit = Coalition{f64(end), f64(end + 8)}, f64(end+16)

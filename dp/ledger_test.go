@@ -90,7 +90,7 @@ func TestEventCheckNamesWhatIsWrong(t *testing.T) {
 }
 
 func FuzzEvent(f *testing.F) {
-	for _, e := range []Event{testEvent(f, 1), Rounds(Mechanism{0.5, 2}, 3), GroupSampling{0.5, 0.25, true}.Rounds(2, 3), ownEvent(f, OwnNoise{0.05, 700, 21, true})} {
+	for _, e := range []Event{testEvent(f, 1), Rounds(Mechanism{0.5, 2}, 3), GroupSampling{0.5, 0.25, true}.Rounds(2, 3), ownEvent(f, OwnNoise{0.05, 700, 21, true}), bandedEvent(f, Banded{4, 5, 4, 7}, 2)} {
 		b, err := e.MarshalBinary()
 		if err != nil {
 			f.Fatal(err)

@@ -36,6 +36,10 @@ type ReleaseSpec struct {
 	Shares uint64
 	// Fixed states that the cohort's size was fixed: see [Event.Fixed].
 	Fixed bool
+	// Banded says which row of banded noise this is, Kept what rows before it had added: see [Banded].
+	// Both, or neither. Once the release is committed, call Kept.Keep.
+	Banded Banded
+	Kept   *Correlated
 	// NoiseOnly marks a round whose cohort was below its floor: sum must then
 	// be all zero.
 	NoiseOnly bool
@@ -71,6 +75,7 @@ func (r ReleaseSpec) Event(dim int) (Event, error) {
 		Coalition:     r.Coalition,
 		Own:           r.Own,
 		Fixed:         r.Fixed,
+		Banded:        r.Banded,
 		B2:            r.B2,
 		Sigma2:        v,
 		Dim:           uint64(max(dim, 0)),
@@ -86,6 +91,10 @@ func (r ReleaseSpec) Event(dim int) (Event, error) {
 func (r ReleaseSpec) added(e Event) (Variance, bool, error) {
 	if r.Unnoised {
 		return Variance{}, false, nil
+	}
+	if r.Banded != (Banded{}) {
+		v, err := fine(e.Sigma2)
+		return v, err == nil, err
 	}
 	if r.Own == (OwnNoise{}) {
 		return e.Sigma2, true, nil
@@ -103,12 +112,13 @@ func (r ReleaseSpec) added(e Event) (Variance, bool, error) {
 
 // Release adds exact discrete Gaussian noise of variance z^2*B2*scale^2
 // (rounded up, see [NewVariance]) to sum in place, or where devices added theirs what Own
-// and Shares say, and returns the event that
+// and Shares say, or the noise of a banded row, and returns the event that
 // must be in the ledger before anything derived from sum leaves. sum is the
 // integer sum over the whole cohort, all D coordinates of it at once.
 //
 // On an error sum is cleared: an un-noised sum never survives a failed release.
 func Release(sum []int64, r ReleaseSpec, noise Noise) (Event, error) {
+	r.Kept.forget()
 	e, err := r.Event(len(sum))
 	if err != nil {
 		clear(sum)
@@ -128,6 +138,13 @@ func Release(sum []int64, r ReleaseSpec, noise Noise) (Event, error) {
 		return Event{}, fmt.Errorf("dp: release of round %d: %w", r.Round, err)
 	}
 	if !adds {
+		return e, nil
+	}
+	if r.Banded != (Banded{}) {
+		if err := r.Kept.add(sum, variance, noise); err != nil {
+			clear(sum)
+			return Event{}, fmt.Errorf("dp: release of round %d: %w", r.Round, err)
+		}
 		return e, nil
 	}
 	if err := noise.AddNoise(sum, variance); err != nil {
