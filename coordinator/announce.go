@@ -90,6 +90,9 @@ func Announcement(j Job, base *model.Base) ([]byte, error) {
 
 // planned is the announcement of a job that nobody runs yet. Where a run will have a log, its key stands for one.
 func planned(j Job, base *model.Base) (*core.Terms, *wire.Job, error) {
+	if err := j.Served(); err != nil {
+		return nil, nil, err
+	}
 	t, err := core.NewTerms(j, base)
 	if err != nil {
 		return nil, nil, err

@@ -24,7 +24,6 @@ import (
 	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/protocol/contract"
 	"github.com/starling-fl/starling/internal/protocol/wire"
-	"github.com/starling-fl/starling/job"
 )
 
 // Errors with which Run ends before the job is done.
@@ -153,9 +152,8 @@ func New(cfg Config) (*Coordinator, error) {
 	if cfg.Dir == "" {
 		return nil, fmt.Errorf("coordinator: no folder for the state is given")
 	}
-	if cfg.Job.Alone() {
-		return nil, fmt.Errorf("%w: cohort.size is 1, must be at least 2: one device's update is not hidden by any other "+
-			"(starling simulate takes such a job)", job.ErrInvalid)
+	if err := cfg.Job.Served(); err != nil {
+		return nil, err
 	}
 	core, err := core.New(cfg.Job, cfg.Base, cfg.Seed)
 	if err != nil {

@@ -113,6 +113,48 @@ func (b Banded) Cost(count uint32) float64 {
 	return math.Ldexp(cost, -2*coefficientBits)
 }
 
+// Spread is the variance of what the n-th row since the first without noise before it adds, over
+// that of what is drawn for it: 1 for n = 1, and up to 1.3 for the root.
+func (b Banded) Spread(n int) float64 {
+	sum := 0.0
+	for _, d := range b.inverse(n) {
+		sum += d * d
+	}
+	return sum
+}
+
+// Prefix is the root mean square noise of the sums of the first 1 to n rows, over that of rows with
+// noise of their own of the same standard deviation. Noise does not cancel beyond a block of rows.
+func (b Banded) Prefix(n, block int) float64 {
+	block = min(block, n)
+	inverse, whole, sum := b.inverse(block), 0.0, 0.0
+	for from := 0; from < n; from += block {
+		prefix, variance := 0.0, 0.0
+		for _, d := range inverse[:min(block, n-from)] {
+			prefix += d
+			variance += prefix * prefix
+			sum += whole + variance
+		}
+		whole += variance
+	}
+	return math.Sqrt(sum / (float64(n) * float64(n+1) / 2))
+}
+
+// inverse are the first n coefficients of the inverse series of the band's: what a draw adds to its
+// own row and those after it.
+func (b Banded) inverse(n int) []float64 {
+	c, d := coefficients(b.Eighths)[:b.Band], make([]float64, n)
+	for t := range d {
+		if t == 0 {
+			d[t] = 1
+		}
+		for i := 1; i < len(c) && i <= t; i++ {
+			d[t] -= float64(c[i]) * 0x1p-16 * d[t-i]
+		}
+	}
+	return d
+}
+
 // charge is the squared distance, over the noise's variance, by which an event with noise multiplier
 // z tells two worlds apart: one Gaussian's. A charged row that was not released may have been seen
 // in part, and another has its place: it costs as much as the largest coefficient, c_0 = 1, moves it.

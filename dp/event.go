@@ -139,6 +139,15 @@ func Rounds(m Mechanism, count int) Event {
 	return Event{Mechanism: m, Count: uint32(count), Kind: KindRelease, NoiseScale: 1}
 }
 
+// Drawn is the variance of what is drawn for each coordinate: Sigma2, or of banded noise that on its
+// finer lattice.
+func (e Event) Drawn() (Variance, error) {
+	if e.Banded == (Banded{}) {
+		return e.Sigma2, nil
+	}
+	return fine(e.Sigma2)
+}
+
 // Check validates an event's fields against each other.
 func (e Event) Check() error {
 	if e.Kind == KindUnnoised {

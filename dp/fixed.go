@@ -37,6 +37,36 @@ func FixedDrawNumbered(n, size int) Draw {
 	}
 }
 
+// MethodSeparated names a cohort of a fixed size, drawn without replacement from those who are not
+// in one of the rounds before, as banded noise needs. It does not amplify.
+const MethodSeparated = "separated/v1"
+
+// SeparatedDrawNumbered is [FixedDrawNumbered] from the members that are not resting. Those must be
+// in 0..n-1, ascending, none twice.
+func SeparatedDrawNumbered(n, size int, resting []int) Draw {
+	return func(_ float64, rnd io.Reader) ([]int, Certificate, error) {
+		for i, at := range resting {
+			if at < 0 || at >= n || i > 0 && at <= resting[i-1] {
+				return nil, Certificate{}, fmt.Errorf("dp: draw of %d of %d members: %d rests, out of order: %w", size, n, at, ErrCertificate)
+			}
+		}
+		who, cert, err := drawFixed(n-len(resting), size, rnd)
+		if err != nil {
+			return nil, cert, err
+		}
+		skip := 0
+		for i, at := range who {
+			for skip < len(resting) && resting[skip] <= at+skip {
+				skip++
+			}
+			who[i] = at + skip
+		}
+		cert.Method, cert.Population, cert.Rate = MethodSeparated, n, float64(size)/float64(n)
+		cert.Commitment, cert.Roll = commitment(cert.Nonce, who), numberedRoll("separated", n)
+		return who, cert, nil
+	}
+}
+
 // drawFixed draws size of 0..n-1, ascending, by Floyd's algorithm: the i-th number is
 // uniform below n-size+i+1 or, where it is taken, n-size+i itself.
 func drawFixed(n, size int, rnd io.Reader) ([]int, Certificate, error) {

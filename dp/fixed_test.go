@@ -110,3 +110,38 @@ func TestFixedEventsAreEncoded(t *testing.T) {
 		t.Error("an unknown version was read")
 	}
 }
+
+// A draw without those who rest is of the others, each as likely, and says so.
+func TestSeparatedDrawLeavesOutThoseWhoRest(t *testing.T) {
+	const n, size, draws = 9, 2, 6000
+	resting := []int{0, 3, 4, 8}
+	times := make([]int, n)
+	src := drbg(9)
+	for range draws {
+		who, cert, err := SeparatedDrawNumbered(n, size, resting)(1, src)
+		if err != nil || len(who) != size || who[0] >= who[1] || cert.Method != MethodSeparated || cert.Population != n || cert.AccountedRate() != 1 {
+			t.Fatalf("%v, %+v, %v", who, cert, err)
+		}
+		if commitment(cert.Nonce, who) != cert.Commitment {
+			t.Fatal("the certificate is of another cohort")
+		}
+		for _, at := range who {
+			times[at]++
+		}
+	}
+	// Each of the five others 2,400 times, with a standard deviation of 38.
+	for at, got := range times {
+		want := 2400
+		if slices.Contains(resting, at) {
+			want = 0
+		}
+		if got < want-min(want, 230) || got > want+min(want, 230) {
+			t.Errorf("member %d was drawn %d times, want %d", at, got, want)
+		}
+	}
+	for _, bad := range [][]int{{3, 3}, {4, 3}, {-1}, {9}, {0, 1, 2, 3, 4, 5, 6, 7}} {
+		if _, _, err := SeparatedDrawNumbered(n, size, bad)(1, src); !errors.Is(err, ErrCertificate) {
+			t.Errorf("resting %v: %v", bad, err)
+		}
+	}
+}

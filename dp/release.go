@@ -93,7 +93,7 @@ func (r ReleaseSpec) added(e Event) (Variance, bool, error) {
 		return Variance{}, false, nil
 	}
 	if r.Banded != (Banded{}) {
-		v, err := fine(e.Sigma2)
+		v, err := e.Drawn()
 		return v, err == nil, err
 	}
 	if r.Own == (OwnNoise{}) {

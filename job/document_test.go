@@ -20,7 +20,7 @@ var words = regexp.MustCompile(`^(required|embedded|as stored|calibrated|none|by
 
 // unset are the keys that are empty by default, and what that stands for.
 var unset = map[string]string{"method": string(model.MethodLoRA), "scale": "rank", "rank_distribution": uniformRanks,
-	"arithmetic": Exact, "sampling": samplingPoisson, "noise": NoiseCentral, "base_revision": "main", "base_sha256": "any", "blocks": strconv.Itoa(model.Method{}.BlockCount()),
+	"arithmetic": Exact, "sampling": samplingPoisson, "noise": NoiseCentral, "mechanism": MechanismIndependent, "base_revision": "main", "base_sha256": "any", "blocks": strconv.Itoa(model.Method{}.BlockCount()),
 	"statistics_every": strconv.Itoa(training.StatisticsEvery), "roots_every": strconv.Itoa(training.RootsEvery), "objectives": "all"}
 
 // TestDefaultsAreDocumented: the defaults of docs/JOB.md are those that a job has.

@@ -16,6 +16,18 @@ func (j Job) Fixed() bool { return j.Cohort.Sampling == samplingFixed }
 // coordinators.
 func (j Job) Alone() bool { return j.Fixed() && j.Privacy.None && j.Cohort.Size == 1 }
 
+// Served returns an error for a job that can be simulated and that no coordinator runs.
+func (j Job) Served() error {
+	switch {
+	case j.Alone():
+		return refuse("cohort.size is 1, must be at least 2: one device's update is not hidden by any other (starling simulate takes such a job)")
+	case j.Banded():
+		return refuse("privacy.mechanism is banded, which is for starling simulate and sweep only so far: coordinators do not keep devices' " +
+			"rounds apart yet; serve the job with privacy.mechanism: independent")
+	}
+	return nil
+}
+
 // CheckSampling returns an error unless name is a value of cohort.sampling; "" stands for poisson.
 func CheckSampling(name string) error {
 	if name != "" && name != samplingPoisson && name != samplingFixed {

@@ -232,6 +232,19 @@ type Privacy struct {
 	// NoiseMultiplier z; 0 calibrates it from Epsilon, Delta, sampling rate and
 	// rounds. Given, it must keep all rounds within Epsilon.
 	NoiseMultiplier float64 `yaml:"noise_multiplier"`
+	// Mechanism is how rounds' noise goes together: "independent" (default), each round's by itself, or
+	// "banded", by which most of a round's noise cancels what earlier rounds added. A device then
+	// takes part at most once in any Separation rounds, which needs cohort.sampling fixed; and
+	// epsilon holds against those who see who takes part.
+	Mechanism string `yaml:"mechanism" json:",omitempty"`
+	// Separation is the rounds from one that a device is in to its next, for mechanism banded.
+	// cohort.size * separation devices must be there. 0 is half of cohort.population /
+	// cohort.size, so that half of the devices may be away.
+	Separation int `yaml:"separation" json:",omitempty"`
+	// Band is the rounds that a round's noise is cancelled in, at most Separation; each is kept. If
+	// rank_min is below rank_max the rank is drawn once for so many rounds, and nothing is
+	// cancelled beyond them. 0 is Separation, at most 4096.
+	Band int `yaml:"band" json:",omitempty"`
 	// Noise says whose noise epsilon rests on: "central" (default), the coordinator's;
 	// "devices", what the honest devices of a round add themselves, before masking; "silo",
 	// what each of them adds, so that every upload is private by itself.

@@ -110,6 +110,10 @@ func (j Job) Derived() Job {
 	if j.Privacy.Noise == NoiseCentral {
 		j.Privacy.Noise = ""
 	}
+	if j.Privacy.Mechanism == MechanismIndependent {
+		j.Privacy.Mechanism = ""
+	}
+	j.Privacy.Separation, j.Privacy.Band = j.separation(), j.band()
 	if j.Privacy.Groups == 1 {
 		j.Privacy.Groups = 0
 	}

@@ -51,7 +51,7 @@ func (j Job) BudgetRounds(q Quorum) func(z float64) dp.Event {
 		if j.BudgetRate() < 1 {
 			e.Hit, e.Coalition = hit, coalition
 		}
-		e.Own, e.Fixed = j.Own(z/j.NoiseScale()).OwnNoise, j.Fixed()
+		e.Own, e.Fixed, e.Banded = j.Own(z/j.NoiseScale()).OwnNoise, j.Fixed(), j.BandedRows()
 		return e
 	}
 }

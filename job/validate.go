@@ -261,7 +261,7 @@ func (j Job) validatePrivacy() error {
 			return refuse("privacy.none is set: clipping.adaptive counts under noise")
 		}
 	}
-	if err := errors.Join(j.validateOwn(), j.validateObserver()); err != nil {
+	if err := errors.Join(j.validateOwn(), j.validateObserver(), j.validateBanded()); err != nil {
 		return err
 	}
 	if _, err := dp.ParseAccountant(p.Accountant); err != nil || p.Accountant == "" {

@@ -19,7 +19,7 @@ const mostOwn = 1 << 27
 // counted on is charged, and releases nothing, as in the service; the next is drawn.
 func (r *Run) draw() (*core.Draw, error) {
 	for range r.job.Cohort.MaxAbandoned {
-		d, err := r.core.Draw(r.coins)
+		d, err := r.core.Draw(r.apart())
 		if err != nil || len(d.Cohort()) < r.job.Cohort.Floor || r.core.Enough(r.devices(d), r.job.Cohort.Population) {
 			return d, err
 		}

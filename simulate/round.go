@@ -179,6 +179,7 @@ func (r *Run) release(ctx context.Context, s start, t *Tally) (Round, error) {
 	out.SignalNorm, out.NoiseNorm = math.Sqrt(out.SignalNorm), math.Sqrt(out.NoiseNorm)
 	out.Fleet = d.Fleet()
 	r.core.Commit(clip)
+	r.rest(d.Cohort())
 	r.events = append(r.events, event)
 	out.Number = int(r.core.Version())
 	return out, nil

@@ -107,6 +107,7 @@ type Run struct {
 	programs map[int][]byte // by rank
 	roll     []int          // clients in the order of the coins; nil: their own
 	coins    dp.Draw
+	resting  [][]int // the last cohorts, of whom nobody may be drawn yet; nil unless noise is banded
 	events   []dp.Event
 	rounds   []Round
 	slow     map[int]bool // clients that are too slow for every round
@@ -173,7 +174,7 @@ func New(cfg Config) (_ *Run, err error) {
 	if most := slices.Max(r.core.Ranks()); len(cfg.Ranks) > 0 && (slices.Min(cfg.Ranks) < 0 || slices.Max(cfg.Ranks) > most) {
 		return nil, fmt.Errorf("%w: ranks to measure are %v, the job has up to %d", ErrConfig, cfg.Ranks, most)
 	}
-	if n := cfg.Population.Len(); cfg.Job.Fixed() {
+	if n := cfg.Population.Len(); cfg.Job.Fixed() { // apart draws them if noise is banded
 		r.coins = dp.FixedDrawNumbered(n, cfg.Job.Cohort.Size)
 	} else {
 		r.coins = dp.PoissonDrawNumbered(n)
@@ -404,6 +405,9 @@ func (r *Run) guarantee() (dp.Guarantee, error) {
 	b := r.core.Budget()
 	if r.job.Privacy.SimulatedPopulation > 0 {
 		return b.Guarantee(accounting.SimulatedEpsilon, r.events)
+	}
+	if b.Observer == dp.Participants { // whom banded noise, and cohorts without coins, are made for
+		return b.Guarantee(accounting.VisibleEpsilon, r.events)
 	}
 	return b.Guarantee(accounting.Epsilon, r.events)
 }

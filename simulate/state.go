@@ -31,6 +31,7 @@ type state struct {
 	Rounds   []byte         // JSON, as Result has them
 	Events   [][]byte       // canonical
 	Duals    map[int][]byte `cbor:",omitempty"`
+	Resting  [][]int        `cbor:",omitempty"` // the last cohorts, if noise is banded
 }
 
 const (
@@ -89,7 +90,7 @@ func (r *Run) keep() error {
 	if r.cfg.State == "" {
 		return nil
 	}
-	s := state{Version: stateVersion, Settings: r.settings}
+	s := state{Version: stateVersion, Settings: r.settings, Resting: r.resting}
 	var err error
 	if s.Core, err = r.core.Snapshot(); err != nil {
 		return err
@@ -177,6 +178,9 @@ func (r *Run) parse(b []byte) error {
 	if err := r.core.Restore(s.Core); err != nil {
 		return err
 	}
-	r.rounds, r.events = rounds, events
+	if want := min(len(rounds), max(1, r.job.Privacy.Separation)-1); len(s.Resting) != want {
+		return fmt.Errorf("has %d last cohorts, of %d it must have", len(s.Resting), want)
+	}
+	r.rounds, r.events, r.resting = rounds, events, s.Resting
 	return r.duals.takeUp(s.Duals)
 }

@@ -37,6 +37,7 @@ type Core struct {
 	optimizer *optimizer.Optimizer
 	average   *optimizer.Average // what is released of the last rounds, where the job asks for it
 	indices   map[int][]int      // by rank: places in the optimizer's state
+	kept      *dp.Correlated     // what the last rounds added; nil unless noise is banded
 	movement  Movement
 }
 
@@ -73,7 +74,7 @@ func (c *Core) StartFrom(a *model.Adapter) error {
 // Begin returns to the state before the first round, with the adapter of another seed.
 func (c *Core) Begin(seed uint64) error {
 	var err error
-	c.seed, c.clip = seed, c.t.Job.Privacy.ClipNorm
+	c.seed, c.clip, c.kept = seed, c.t.Job.Privacy.ClipNorm, nil
 	c.adapter = model.NewAdapter(c.t.Layout, seed)
 	if c.from != nil {
 		if c.adapter, err = model.StartFrom(c.t.Layout, c.from, seed); err != nil {
@@ -192,6 +193,7 @@ type Snapshot struct {
 	ClipNorm           float64
 	Adapter            []byte // as model.EncodeAdapter writes it
 	Optimizer          []byte
+	Noise              []byte `cbor:",omitempty"` // what the last rounds added, of banded noise: secret
 }
 
 // Snapshot copies the state between two rounds.
@@ -200,7 +202,8 @@ func (c *Core) Snapshot() (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("core: %w", err)
 	}
-	return Snapshot{c.version, c.nextRound, c.clip, a, c.optimizerState()}, nil
+	noise, err := c.keptNoise()
+	return Snapshot{c.version, c.nextRound, c.clip, a, c.optimizerState(), noise}, err
 }
 
 // Restore continues from a Snapshot of the same job, base and seed.
@@ -212,7 +215,7 @@ func (c *Core) Restore(s Snapshot) error {
 		return err
 	}
 	c.nextRound = s.NextRound
-	return nil
+	return c.restoreNoise(s.Noise)
 }
 
 // ContinueAt gives the next round a number, at least 1: earlier ones were drawn and not released.
@@ -235,6 +238,8 @@ type Draw struct {
 	vector   contract.Vector
 	spec     dp.ReleaseSpec
 	event    dp.Event // what the round costs
+	drawn    dp.Variance
+	spread   float64 // variance of a release's noise over that of event; 1 unless noise is banded
 	cert     dp.Certificate
 	kept     float64 // share of the cohort that its combined sum holds; 1 if it is the sum of all
 	fleet    *metric.Fleet
@@ -245,18 +250,11 @@ type Draw struct {
 // does not check the budget.
 func (c *Core) Draw(coins dp.Draw) (*Draw, error) {
 	id := c.nextRound
-	d := &Draw{id: id, clip: c.clip, kept: 1}
+	d := &Draw{id: id, clip: c.clip, kept: 1, spread: 1}
 	var err error
-	if c.t.Ranks()[0] > 0 {
-		if d.rank, err = c.t.Job.Adapter.DrawRank(c.rnd.Stream("rank", id)); err != nil {
-			return nil, err
-		}
-	}
-	rotation, err := c.rnd.Read("rotation", id, 32)
-	if err != nil {
+	if d.rank, d.rotation, err = c.coordinates(id); err != nil {
 		return nil, err
 	}
-	d.rotation = [32]byte(rotation)
 	if d.vector, err = c.t.Vector(d.rank, c.clip, d.rotation); err != nil {
 		return nil, err
 	}
@@ -265,7 +263,13 @@ func (c *Core) Draw(coins dp.Draw) (*Draw, error) {
 	}
 	d.norm = c.t.normAt(d.rank, c.clip)
 	d.spec = c.t.ReleaseSpec(id, d.vector.B2(), d.cert)
+	if err := c.chain(d); err != nil {
+		return nil, err
+	}
 	if d.event, err = d.spec.Event(d.vector.Size()); err != nil {
+		return nil, err
+	}
+	if d.drawn, err = d.event.Drawn(); err != nil {
 		return nil, err
 	}
 	c.nextRound++
@@ -319,8 +323,8 @@ func (d *Draw) Rotation() [32]byte { return d.rotation }
 // Event is what the round costs, whether it is released or not.
 func (d *Draw) Event() dp.Event { return d.event }
 
-// Variance is the variance of the round's noise.
-func (d *Draw) Variance() dp.Variance { return d.event.Sigma2 }
+// Variance is the variance of what is drawn for the round's noise: see dp.Event.Drawn.
+func (d *Draw) Variance() dp.Variance { return d.drawn }
 
 // Slice returns the adapter at a rank from which devices start a round: the message, and the values that it
 // decodes to. message is nil for the initial adapter, which follows from its seed.
@@ -401,7 +405,11 @@ func (c *Core) Release(d *Draw, sum []int64, devices int, noiseOnly bool, noise 
 }
 
 // Commit counts a released round and sets the clip norm of the next.
-func (c *Core) Commit(clip float64) { c.version, c.clip = c.version+1, clip }
+func (c *Core) Commit(clip float64) {
+	if c.version, c.clip = c.version+1, clip; c.kept != nil {
+		c.kept.Keep()
+	}
+}
 
 // apply takes the optimizer's step on the values of the round's rank.
 func (c *Core) apply(rank int, mean []float32) error {

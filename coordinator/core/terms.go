@@ -149,7 +149,7 @@ func sized(j job.Job, c model.Config) (*Terms, error) {
 	if c := j.Clipping; c.Adaptive {
 		t.Clipping = &dp.AdaptiveClip{Quantile: c.Quantile, Rate: c.Rate, Min: c.Min, Max: c.Max}
 	}
-	return t, t.checkNorms()
+	return t, errors.Join(t.checkNorms(), t.checkKept())
 }
 
 // checkNorms refuses a job whose clip norm is, or may become, one that has no
@@ -181,7 +181,7 @@ func (t *Terms) ReleaseSpec(round uint64, b2 int64, cert dp.Certificate) dp.Rele
 	r := dp.ReleaseSpec{
 		Round: round, SamplingRate: cert.AccountedRate(), B2: b2,
 		NoiseMultiplier: t.NoiseMultiplier, NoiseScale: t.Job.NoiseScale(), Certificate: cert.Hash(),
-		Own: t.Own.OwnNoise, Fixed: t.Job.Fixed(),
+		Own: t.Own.OwnNoise, Fixed: t.Job.Fixed(), Banded: t.Job.BandedRows(),
 	}
 	if r.SamplingRate < 1 {
 		r.Hit, r.Coalition = t.Quorum.Hit, t.Job.Coalition(t.Quorum)
@@ -314,13 +314,8 @@ func (t *Terms) verifyBudget() error {
 	if err != nil {
 		return err
 	}
-	var spent []dp.Event
-	if t.Job.Rounds > 1 {
-		before := next
-		before.Count = uint32(t.Job.Rounds - 1)
-		spent = append(spent, before)
-	}
-	_, err = t.Budget.Allow(spent, next, t.Job.Simulated())
+	next.Count = uint32(t.Job.Rounds)
+	_, err = t.Budget.Allow(nil, next, t.Job.Simulated())
 	return err
 }
 

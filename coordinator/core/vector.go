@@ -59,7 +59,7 @@ func (t *Terms) Rho() float64 {
 	if s := t.Job.Privacy.SimulatedCohort; s > 0 {
 		units *= float64(s) / (t.Job.Cohort.SamplingRate * float64(t.Job.Cohort.Population))
 	}
-	return t.width() * math.Sqrt(float64(t.Layout.Size(slices.Max(t.Ranks())))) / units
+	return t.width() * t.cancelled() * math.Sqrt(float64(t.Layout.Size(slices.Max(t.Ranks())))) / units
 }
 
 // weight is what a unit's update counts in the mean over all of them.
@@ -110,5 +110,5 @@ func (d *Draw) added(charged dp.Variance, devices int, shares uint64) float64 {
 	if d.vector.Own != (dp.Variance{}) {
 		return d.vector.Own.Float() * (float64(devices) + float64(shares))
 	}
-	return charged.Float()
+	return charged.Float() * d.spread
 }

@@ -68,10 +68,12 @@ func calibrateNoise(epsilon, delta float64, rounds int, acct dp.Accountant, of d
 // CalibrateRounds returns the largest number of rounds of m within (epsilon,
 // delta), 0 where not even one fits.
 func CalibrateRounds(epsilon, delta float64, m dp.Mechanism, acct dp.Accountant) (rounds int, err error) {
-	return calibrateRounds(epsilon, delta, acct, func(n int) dp.Event { return dp.Rounds(m, n) })
+	return CalibrateCount(epsilon, delta, acct, func(n int) dp.Event { return dp.Rounds(m, n) })
 }
 
-func calibrateRounds(epsilon, delta float64, acct dp.Accountant, event func(n int) dp.Event) (rounds int, err error) {
+// CalibrateCount is CalibrateRounds for rounds of any kind: event makes n of them. Epsilon must not
+// fall as n grows.
+func CalibrateCount(epsilon, delta float64, acct dp.Accountant, event func(n int) dp.Event) (rounds int, err error) {
 	if err := checkTarget(epsilon, delta); err != nil {
 		return 0, err
 	}
@@ -117,15 +119,6 @@ func calibrateRounds(epsilon, delta float64, acct dp.Accountant, event func(n in
 		}
 	}
 	return lo, nil
-}
-
-// CalibrateProviderRounds is CalibrateRounds for one provider's guarantee, where noise multiplier z
-// is over one provider's sensitivity.
-func CalibrateProviderRounds(epsilon, delta, z float64, g dp.GroupSampling, acct dp.Accountant) (rounds int, err error) {
-	if !(g.ProviderRate > 0) {
-		return 0, fmt.Errorf("accounting: provider rate %v, want in (0, 1]", g.ProviderRate)
-	}
-	return calibrateRounds(epsilon, delta, acct, func(n int) dp.Event { return g.Rounds(z, n) })
 }
 
 // CalibrateSamplingRate returns a sampling rate, rounded down to 7 significant

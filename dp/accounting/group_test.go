@@ -124,11 +124,8 @@ func TestProviderCoins(t *testing.T) {
 	if err != nil || e.Epsilon > 2 || e.Epsilon < 2*(1-1e-4) {
 		t.Errorf("calibrated to %v: %v, %v", noise, e, err)
 	}
-	if n, err := CalibrateProviderRounds(2, delta, noise, g, dp.Tight); err != nil || n < rounds || n > rounds+1 {
+	if n, err := CalibrateCount(2, delta, dp.Tight, func(n int) dp.Event { return g.Rounds(noise, n) }); err != nil || n < rounds || n > rounds+1 {
 		t.Errorf("%d rounds at the noise that was calibrated for %d, %v", n, rounds, err)
-	}
-	if _, err := CalibrateProviderRounds(2, delta, 1, dp.GroupSampling{ClientRate: 1}, dp.Tight); err == nil {
-		t.Error("a provider rate of 0 was calibrated")
 	}
 }
 

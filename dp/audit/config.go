@@ -131,6 +131,10 @@ func (c *Config) fill() error {
 	if c.Job.Privacy.None {
 		return fmt.Errorf("%w: privacy.none is set: a job that promises nothing has nothing to audit", ErrConfig)
 	}
+	if c.Job.Banded() {
+		return fmt.Errorf("%w: privacy.mechanism is banded: rounds are audited as if each round's noise were its own; "+
+			"audit the job with privacy.mechanism: independent", ErrConfig)
+	}
 	if c.Job.Providers.Max > 0 {
 		return fmt.Errorf("%w: providers.max is %d: canaries are devices, jobs that protect providers are not audited yet", ErrConfig, c.Job.Providers.Max)
 	}

@@ -40,7 +40,7 @@ func (c *Curve) Compute(rounds int, planned func(rounds int) dp.Event, acct dp.A
 		}
 		last = n
 		events := []dp.Event{planned(n)}
-		g, err := accounting.Epsilon(events, c.Delta, acct)
+		g, err := accounting.Epsilon(events, c.Delta, acct) // of banded noise the same against any observer
 		if err != nil {
 			return err
 		}

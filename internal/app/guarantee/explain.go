@@ -21,6 +21,8 @@ type Explained struct {
 	NoiseScale      float64 `json:"noise_scale"` // below 1: a larger cohort's noise is simulated
 	SimulatedRate   float64 `json:"simulated_rate,omitempty"`
 	SimulatedOf     int     `json:"simulated_population,omitempty"`
+	Separation      int     `json:"separation,omitempty"`    // rounds from one of a device's to its next, with banded noise
+	Band            int     `json:"band,omitempty"`          // rounds that share noise
 	ProviderRate    float64 `json:"provider_rate,omitempty"` // 0: devices are protected
 	Hidden          bool    `json:"participation_hidden,omitempty"`
 	Providers       float64 `json:"providers,omitempty"`         // expected in a device
@@ -84,6 +86,7 @@ func ExplainJob(j job.Job) (Explained, error) {
 		e.Adaptive = j.Clipping.Quantile
 	}
 	p.Rate, p.Rounds, p.Population = j.Cohort.SamplingRate, j.Rounds, j.Cohort.Population
+	p.Separation, p.Band = j.Privacy.Separation, j.Privacy.Band
 	p.Noise, p.Epsilon, p.Delta, p.Accountant = j.Privacy.NoiseMultiplier, j.Privacy.Epsilon, j.Privacy.Delta, j.Privacy.Accountant
 	err := e.fill(&p, j.Privacy.SimulatedPopulation, j.Privacy.SimulatedCohort)
 	return e, err
@@ -109,7 +112,8 @@ func (e *Explained) fill(p *Plan, simulatedOf, simulatedCohort int) error {
 	}
 	e.Population, e.SamplingRate, e.Rounds, e.NoiseScale = p.Population, p.Rate, p.Rounds, 1
 	e.ProviderRate, e.Hidden = p.ProviderRate, p.Hidden
-	e.Observer = dp.Public
+	e.Separation, e.Band = p.Separation, int(p.banded(p.Rounds).Band)
+	e.Observer = p.Observer()
 	if e.job != nil {
 		e.Observer = e.job.Observer()
 	}

@@ -37,7 +37,7 @@ func (p *Plan) Report(acct dp.Accountant) (Report, error) {
 		Target: p.Epsilon, RDPNoiseMultiplier: p.RDPNoise}
 	events := []dp.Event{p.Event(p.Rounds)}
 	var err error
-	if r.Guarantee, err = accounting.Epsilon(events, p.Delta, acct); err != nil {
+	if r.Guarantee, err = accounting.Against(p.Observer())(events, p.Delta, acct); err != nil {
 		if errors.Is(err, dp.ErrEvent) {
 			return r, usage.Wrap(err)
 		}
@@ -86,7 +86,12 @@ func (r Report) Print(w io.Writer) error {
 	if r.Hidden {
 		fmt.Fprint(w, "\n--participation-hidden holds only where each device has one provider at most: the\nsum of its others shows in the released model that a device took part.\n")
 	}
-	fmt.Fprintf(w, "\nProtected: the presence of %s, from anyone who sees released models. Not from\nthe coordinator, which sees exact sums. \"starling privacy explain\" says more.\n", protectedUnit(r.Adjacency))
+	also := ""
+	if r.Observer == dp.Participants {
+		also = ", also\nif they see who takes part in every round"
+	}
+	fmt.Fprintf(w, "\nProtected: the presence of %s, from anyone who sees released models%s. Not from\nthe coordinator, which sees exact sums. \"starling privacy explain\" says more.\n",
+		protectedUnit(r.Adjacency), also)
 	if r.Curve != "" {
 		fmt.Fprintf(w, "curve             %s\n", r.Curve)
 	}

@@ -22,6 +22,9 @@ func (e *Explained) statements() []Statement {
 	if e.Cohort > 0 {
 		sampled = fmt.Sprintf("%d of the %d enrolled devices in every round, drawn among those that are there. Accounts have each of them in every round: sampling does not amplify.", e.Cohort, e.Population)
 	}
+	if e.Separation > 0 {
+		sampled = e.inTurn()
+	}
 	protected := "The presence of one whole device with all of its data: the released models are almost as likely with it as without it. Not single facts that many devices share, and not statistics of the population: learning those is the purpose."
 	if e.ProviderRate > 0 {
 		protected = "The presence of one provider (whoever a device's documents come from) with all its documents in one device: the released models are almost as likely with it as without it. A provider whose documents lie in several devices is protected less, a device with several providers less than each of them. Not facts that many providers share: learning those is the purpose."
@@ -55,7 +58,7 @@ func (e *Explained) statements() []Statement {
 	points = append(points,
 		Statement{"And from the coordinator?", e.coordinator(shard)},
 		Statement{"How is one contribution bounded?", e.bound()},
-		Statement{"What is assumed?", "That the coordinator " + e.adds() + "draws the cohorts as it says (its ledger records both, nobody can prove it). That devices clip as they should: one that does not hurts the model or itself, and one that sends values out of range can enlarge a peer's effect; an alarm shows that, the round is charged. That a device's dropping out does not change who else drops out" + e.leaving() + "."},
+		Statement{"What is assumed?", "That the coordinator " + e.adds() + "draws the cohorts as it says (its ledger records both, nobody can prove it). " + e.apart() + "That devices clip as they should: one that does not hurts the model or itself, and one that sends values out of range can enlarge a peer's effect; an alarm shows that, the round is charged. That a device's dropping out does not change who else drops out" + e.leaving() + "."},
 		Statement{"What else leaves a device?", "No plain metric. The coordinator counts who was asked and who answered. Losses and accuracies are measured on data of the operator."},
 		Statement{"When does it end?", fmt.Sprintf("After %d rounds. Every round is charged in the ledger in the transaction that commits the model, before anyone sees it; a round that would pass the budget is not started.", e.Rounds)},
 	)
@@ -66,6 +69,25 @@ func (e *Explained) statements() []Statement {
 		})
 	}
 	return points
+}
+
+// inTurn says how often a device takes part where noise is banded.
+func (e *Explained) inTurn() string {
+	who := fmt.Sprintf("%d enrolled devices", e.Population)
+	if e.Cohort > 0 {
+		who = fmt.Sprintf("%d of the %d enrolled devices in every round", e.Cohort, e.Population)
+	}
+	return fmt.Sprintf("%s, and each in at most one of any %d rounds in a row: in %d of %d rounds at most. The noise of a round cancels most of what those before it added, "+
+		"as far as %d rounds reach, so that nothing hangs on hiding who takes part.", who, e.Separation, (e.Rounds+e.Separation-1)/e.Separation, e.Rounds, e.Band)
+}
+
+// apart is what is assumed of the rounds of one device where noise is banded.
+func (e *Explained) apart() string {
+	if e.Separation == 0 {
+		return ""
+	}
+	return fmt.Sprintf("That no device is in two of any %d rounds in a row. That the noise of the last %d rounds stays secret: it hides what they summed. ",
+		e.Separation, e.Band-1)
 }
 
 // whom says in words who the budget's observer is.

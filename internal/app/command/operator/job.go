@@ -113,6 +113,9 @@ type jobReport struct {
 // checked checks a job as a coordinator does, with its base if that is here.
 func checked(ctx context.Context, file string, j job.Job) (jobReport, error) {
 	least, err := j.LeastStart()
+	if err == nil {
+		err = j.Served()
+	}
 	if err != nil {
 		return jobReport{}, err
 	}

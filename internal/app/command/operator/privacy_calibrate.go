@@ -17,8 +17,9 @@ func newPrivacyNoiseCmd(a *command.App, p Plots) *cobra.Command {
 		Short: "The noise multiplier that keeps a number of rounds within an epsilon",
 		Long: `Find the least noise multiplier for a target epsilon. It is rounded up to 7
 digits and verified: the epsilon printed is that of the multiplier printed.`,
-		Example: "  starling privacy noise --epsilon 2 --delta 1e-6 --sampling-rate 0.01 --rounds 200",
-		Args:    command.NoArgs,
+		Example: `  starling privacy noise --epsilon 2 --delta 1e-6 --sampling-rate 0.01 --rounds 200
+  starling privacy noise --epsilon 2 --delta 1e-6 --sampling-rate 1 --separation 100 --rounds 200`,
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			acct, err := f.check(cmd, a, "epsilon", "sampling-rate", "rounds")
 			if err != nil {
@@ -54,12 +55,7 @@ func newPrivacyRoundsCmd(a *command.App, p Plots) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if f.ProviderRate > 0 {
-				f.Rounds, err = accounting.CalibrateProviderRounds(f.Epsilon, f.Delta, f.Noise, f.Group(), acct)
-			} else {
-				f.Rounds, err = accounting.CalibrateRounds(f.Epsilon, f.Delta, dp.Mechanism{SamplingRate: f.Rate, NoiseMultiplier: f.Noise}, acct)
-			}
-			if err != nil {
+			if f.Rounds, err = accounting.CalibrateCount(f.Epsilon, f.Delta, acct, f.Event); err != nil {
 				return err
 			}
 			if f.Rounds == 0 {
