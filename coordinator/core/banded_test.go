@@ -165,3 +165,18 @@ func TestBandedTerms(t *testing.T) {
 		t.Errorf("a band of %d: %v", terms.Job.Privacy.Band, err)
 	}
 }
+
+// Whether an adapter moves is judged by the noise that a release has, not by what is drawn for it.
+func TestBandedReleasesHaveMoreNoise(t *testing.T) {
+	c, err := New(inTurn(4, 1), tinyBase(t), []byte("0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row := range 6 {
+		d, _ := bandedRound(t, c)
+		want := c.Terms().Job.BandedRows().Spread(row+1) * d.Event().Sigma2.Float()
+		if got := d.added(d.Event().Sigma2, 2, 0); got != want || row == 0 && got != d.Event().Sigma2.Float() || row == 5 && got < 1.2*d.Event().Sigma2.Float() {
+			t.Errorf("row %d has variance %v, want %v", row+1, got, want)
+		}
+	}
+}
