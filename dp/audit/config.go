@@ -136,7 +136,7 @@ func (c *Config) fill() error {
 			"audit the job with privacy.mechanism: independent", ErrConfig)
 	}
 	if c.Job.Providers.Max > 0 {
-		return fmt.Errorf("%w: providers.max is %d: canaries are devices, jobs that protect providers are not audited yet", ErrConfig, c.Job.Providers.Max)
+		return fmt.Errorf("%w: providers.max is %d: canaries are devices; audit a copy of the job without providers, with privacy.noise_multiplier as privacy explain prints it: the noise over one clip norm, the coins of devices and what is charged are the same (the coins inside a device are not looked at)", ErrConfig, c.Job.Providers.Max)
 	}
 	if g := c.Job.Privacy.Groups; g > 1 {
 		return fmt.Errorf("%w: privacy.groups is %d: canaries are devices with one vector; audit a copy of the job with privacy.groups: 1, whose noise over a device's norm is the same", ErrConfig, g)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/dp/accounting"
+	"github.com/starling-fl/starling/internal/protocol/card"
 	"github.com/starling-fl/starling/internal/testkit/nightly"
 	"github.com/starling-fl/starling/internal/testkit/tiny"
 	"github.com/starling-fl/starling/job"
@@ -304,6 +305,59 @@ func TestFalseAlarms(t *testing.T) {
 	}
 	if most := 1 - rateAtLeast(tries, tries-wrong, 0.05); most > 1e-3 {
 		t.Errorf("%d of %d sound jobs are called flawed: at most %.5f", wrong, tries, most)
+	}
+}
+
+// The same of whole audits, with all thirteen checks: of sound jobs with coins, with hits, and with devices' own noise. It takes
+// minutes.
+func TestFalseAlarmsOfAllChecks(t *testing.T) {
+	nightly.Only(t, "it makes thousands of audits")
+	coins, own, hit := sampled(200, 0.4, 4, 2), devices(sampled(300, 1, 4, 1)), lossy(t)
+	hit.Rounds = 4
+	tested := map[string]bool{}
+	for name, c := range map[string]struct {
+		j     job.Job
+		tries uint64
+	}{"coins": {coins, 300}, "own noise": {own, 300}, "hits": {hit, 300}} {
+		wrong := 0
+		for seed := range c.tries {
+			checks := conforming(t, c.j, plant{}, 1000+seed)
+			if flawed(checks) {
+				wrong++
+				t.Logf("%s: %d: %+v", name, seed, checks)
+			}
+			for _, check := range checks {
+				tested[check.Name] = tested[check.Name] || check.Verdict != NotTested
+			}
+		}
+		most := 1 - rateAtLeast(int(c.tries), int(c.tries)-wrong, 0.05)
+		t.Logf("%s: %d of %d sound audits are called flawed: at most %.5f", name, wrong, c.tries, most)
+		if most > 1e-2 { // each check by itself has less than 1e-3, by its p-values
+			t.Errorf("%s: %d of %d sound audits are called flawed: at most %.5f", name, wrong, c.tries, most)
+		}
+	}
+	if len(tested) != 13 {
+		t.Errorf("%d checks", len(tested))
+	}
+	for name, is := range tested {
+		if !is {
+			t.Errorf("%s was not tested", name)
+		}
+	}
+}
+
+// What a privacy card says of the checks is about checks that there are, and about flaws that TestPower plants.
+func TestCardsNameChecksAndFlaws(t *testing.T) {
+	flaws := planted(t)
+	for _, w := range card.Audited() {
+		known := false
+		for name, f := range flaws {
+			_, flaw, _ := strings.Cut(name, ": ")
+			known = known || flaw == w.Flaw && f.find == w.Test
+		}
+		if !known {
+			t.Errorf("no flaw %q is planted for %q", w.Flaw, w.Test)
+		}
 	}
 }
 

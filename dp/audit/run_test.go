@@ -142,16 +142,16 @@ func TestReleasesShow(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	base := tiny.Base(t, 32, 2, 16)
 	for what, change := range map[string]func(*Config){
-		"canaries is -1":              func(c *Config) { c.Canaries = -1 },
-		"3 canaries":                  func(c *Config) { c.Canaries = 3 },
-		"cohort.population = 200":     func(c *Config) { c.Canaries = 201 },
-		"level is 0.7":                func(c *Config) { c.Level = 0.7 },
-		"limit is -1s":                func(c *Config) { c.Limit = -time.Second },
-		"privacy.none is set":         func(c *Config) { c.Job.Privacy.None = true },
-		"providers.max is 2":          func(c *Config) { c.Job.Providers.Max = 2 },
-		"the trace has not brought":   func(c *Config) { c.Trace = []Attendance{{0.01, 0}} },
-		"seed has 3 bytes":            func(c *Config) { c.Seed = []byte("abc") },
-		"audit: randomness: no coins": func(c *Config) { c.Rand = iotest.ErrReader(errors.New("no coins")) },
+		"canaries is -1":          func(c *Config) { c.Canaries = -1 },
+		"3 canaries":              func(c *Config) { c.Canaries = 3 },
+		"cohort.population = 200": func(c *Config) { c.Canaries = 201 },
+		"level is 0.7":            func(c *Config) { c.Level = 0.7 },
+		"limit is -1s":            func(c *Config) { c.Limit = -time.Second },
+		"privacy.none is set":     func(c *Config) { c.Job.Privacy.None = true },
+		"audit a copy of the job without providers": func(c *Config) { c.Job.Providers.Max = 2 },
+		"the trace has not brought":                 func(c *Config) { c.Trace = []Attendance{{0.01, 0}} },
+		"seed has 3 bytes":                          func(c *Config) { c.Seed = []byte("abc") },
+		"audit: randomness: no coins":               func(c *Config) { c.Rand = iotest.ErrReader(errors.New("no coins")) },
 	} {
 		cfg := Config{Job: sampled(200, 0.4, 10, 2), Base: base, Rand: rand.NewChaCha8([32]byte{})}
 		change(&cfg)
