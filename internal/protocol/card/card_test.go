@@ -95,6 +95,9 @@ func TestOpens(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	if got := c.Line(); got != "epsilon 0.4 against the public, epsilon 4.5 against 5 % of the devices, epsilon 5 against observers of who takes part, no epsilon against the coordinator itself" {
+		t.Errorf("in a line: %s", got)
+	}
 	other, err := Sign(c, signer(2)) // names its own key
 	if err != nil {
 		t.Fatal(err)

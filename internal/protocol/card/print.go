@@ -11,9 +11,13 @@ import (
 // Line is the card in a line, for those who are about to join.
 func (c *Card) Line() string {
 	var parts []string
+	public, _ := c.Against(dp.Public)
 	for _, e := range c.Guarantee.Epsilons {
+		if e.Observer == string(dp.Colluding) && e.Epsilon == public.Epsilon {
+			continue
+		}
 		who := map[string]string{
-			string(dp.Public): "the public", string(dp.Participants): "who sees who takes part", string(dp.Untrusting): "the coordinator itself",
+			string(dp.Public): "the public", string(dp.Participants): "observers of who takes part", string(dp.Untrusting): "the coordinator itself",
 			string(dp.Colluding): fmt.Sprintf("%.4g %% of the devices", 100*c.Mechanism.Corrupt),
 		}[e.Observer]
 		parts = append(parts, e.number()+" against "+who)
