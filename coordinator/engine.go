@@ -335,5 +335,8 @@ func (c *Coordinator) stop(err error) {
 		reason = err.Error()
 	}
 	c.status.State, c.status.Reason = monitor.StateFinished, reason
+	if !over {
+		c.status.State = monitor.StateStopped
+	}
 	c.publish()
 }

@@ -151,8 +151,12 @@ func (c *Coordinator) Checks(ctx context.Context) []Check {
 	put("rounds", c.overdue(time.Now()), "none is over its deadlines")
 	s := c.Status()
 	switch {
+	case s.State == monitor.StateFinished && s.Version < s.Rounds:
+		err = fmt.Errorf("the job ended after %d of %d rounds: %s", s.Version, s.Rounds, s.Reason)
 	case s.State == monitor.StateFinished:
 		err = errors.New("the job is over")
+	case s.State == monitor.StateStopped:
+		err = fmt.Errorf("the coordinator has stopped after %d of %d rounds: serve it again", s.Version, s.Rounds)
 	case strings.HasPrefix(s.Reason, "paused"):
 		err = errors.New(s.Reason)
 	default:

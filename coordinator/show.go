@@ -21,7 +21,7 @@ func (c *Coordinator) publish() {
 	c.published = time.Now()
 	p := &c.status
 	p.Enrolled, p.Connected, p.ClipNorm = c.fleet.Active(), c.fleet.Connected(), c.core.ClipNorm()
-	if p.State == monitor.StateFinished {
+	if p.State == monitor.StateFinished || p.State == monitor.StateStopped {
 		p.Connected = 0 // all were sent away; nobody counts those that are slow to leave
 	}
 	if !c.started.IsZero() {

@@ -1,6 +1,8 @@
 package coordinator
 
 import (
+	"context"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -139,6 +141,32 @@ func TestMaskingIsTold(t *testing.T) {
 			t.Errorf("corrupt %v: %s", corrupt, said)
 		}
 		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A job that ends early says after how many rounds and why, and a coordinator that stops does not say that
+// the job is over.
+func TestHowItEnded(t *testing.T) {
+	for _, c := range []struct {
+		err           error
+		state, detail string
+	}{
+		{context.Canceled, monitor.StateStopped, "the coordinator has stopped after 0 of 2 rounds: serve it again"},
+		{fmt.Errorf("round 1: %w", ErrBudget), monitor.StateFinished, "the job ended after 0 of 2 rounds: round 1: " + ErrBudget.Error()},
+		{ErrStopped, monitor.StateFinished, "the job ended after 0 of 2 rounds: " + ErrStopped.Error()},
+	} {
+		tb := setTable(t, Config{Job: loud(4, 2)}, 1, nil)
+		tb.c.status.Rounds = 2 // as Run says first
+		tb.c.stop(c.err)
+		checks := tb.c.Checks(t.Context())
+		job := checks[slices.IndexFunc(checks, func(c Check) bool { return c.Name == "job" })]
+		if s := tb.c.Status(); s.State != c.state || job.OK || job.Detail != c.detail {
+			t.Errorf("%v: state %s, job %+v", c.err, s.State, job)
+		}
+		tb.server.Close()
+		if err := tb.c.Close(); err != nil {
 			t.Error(err)
 		}
 	}

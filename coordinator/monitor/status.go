@@ -15,6 +15,7 @@ const (
 	StateAbandoned = "abandoned" // a round is over, nothing is released
 	StateMeasuring = "measuring" // all rounds are made, every rank is measured
 	StateFinished  = "finished"  // the job is over
+	StateStopped   = "stopped"   // the coordinator has stopped; the job goes on when it is served again
 	StateRunning   = "running"   // a round is under way: all that is public of it
 )
 
@@ -129,4 +130,15 @@ func (r *Result) moved(run, job Parts, devices int) {
 		r.BytesUpPerDeviceRound = float64(r.BytesUp-r.BytesOnceUp) / float64(devices)
 		r.BytesDownPerDeviceRound = float64(r.BytesDown-r.BytesOnceDown) / float64(devices)
 	}
+}
+
+// Unreleased is the number of rounds that are over and released nothing. Rounds' numbers count them.
+func (s PublicStatus) Unreleased() int {
+	n := int(s.Round) - s.Version
+	switch s.State {
+	case StateWaiting, StateCommitted, StateAbandoned, StateMeasuring, StateFinished, StateStopped:
+	default:
+		n-- // the one that runs
+	}
+	return max(0, n)
 }

@@ -14,7 +14,7 @@ import { soon } from "./dashboard/frames.js";
 import { Fleet } from "./dashboard/fleet.js";
 import { History } from "./dashboard/history.js";
 import { offerInvitation } from "./dashboard/invite.js";
-import { remaining } from "./dashboard/pace.js";
+import { ended, made, remaining } from "./dashboard/pace.js";
 import { asRun, Panels } from "./dashboard/panels.js";
 import { paintParts } from "./dashboard/parts.js";
 import { budgetConcerns, paintGuarantees } from "./dashboard/privacy.js";
@@ -73,7 +73,7 @@ function forget(): void {
 // ---- what is streamed
 
 function link(state: Link, why = "", again = 0): void {
-  const over = progress?.state === "finished";
+  const over = progress && ended(progress);
   byId("dot").dataset.state = state === "lost" && over ? "over" : state;
   byId("live").classList.toggle("failed", state === "lost" && !over);
   show("denied", state === "denied");
@@ -86,10 +86,10 @@ function link(state: Link, why = "", again = 0): void {
     return;
   }
   if (state === "live") {
-    say("live", over ? "The job is over" : "Live");
+    say("live", over ?? "Live");
     show("content", true);
   } else if (state === "lost") {
-    say("live", over ? "The job is over; the coordinator has ended. What stands here is its last word."
+    say("live", over ? `${over.replace(/\.$/, "")}; the coordinator has ended. What stands here is its last word.`
       : `Disconnected: ${why}. What stands here is old; trying again${again > 3000 ? ` in ${duration(again / 1000)}` : ""}.`);
   }
 }
@@ -112,7 +112,7 @@ function overview(o: Overview): void {
   closesAt = o.state_left_ms ? Date.now() + o.state_left_ms : 0;
   say("job", p.job);
   say("round", p.round ? String(p.round) : "–");
-  say("round-of", `${p.version} of ${p.rounds} made`);
+  say("round-of", made(p));
   say("state", p.state);
   say("rank", p.cohort ? String(p.rank) : "–");
   say("devices", String(p.connected));
@@ -126,7 +126,7 @@ function overview(o: Overview): void {
   say("traffic", `${bytes(p.bytes_up)} received, ${bytes(p.bytes_down)} sent since the job began.`);
   cohort.show(o.cohort, o.browsers);
   fleet.stale(p.enrolled);
-  steering.over(p.state === "finished");
+  steering.over(ended(p) !== undefined);
   paintGuarantees(p, about);
   soon("now", now);
   soon("attention", attend);
@@ -143,7 +143,7 @@ function now(): void {
 
 /** Rounds that are over, or measured, since. */
 function rounds(): void {
-  if (progress?.state !== "finished") fleet.stale(); // strikes come with rounds
+  if (!progress || !ended(progress)) fleet.stale(); // strikes come with rounds
   past.show(ordered());
   soon("now", now);
   foretelling ??= setTimeout(() => { foretelling = undefined; void foretell(); }, foretellAfter);
@@ -168,7 +168,7 @@ function attend(): void {
 
 /** Asks what the coordinator needs to make rounds: where something is amiss it answers 503, and says what. */
 async function check(): Promise<void> {
-  if (!progress || progress.state === "finished") return;
+  if (!progress || ended(progress)) return;
   try {
     const response = await fetch("v1/admin/ready.json", { headers: { Authorization: `Bearer ${token}` }, cache: "no-store" });
     if (response.ok || response.status === 503) checks = ((await response.json()) as { checks: Check[] }).checks;

@@ -16,7 +16,7 @@ async function module(path) {
 const { wilson, smooth, windowFor, learning, intervals, rankMap, turnout, spending } = await module("src/dashboard/figures.ts");
 const { readRun, summary, source, alignedTo, mostBytes, mostRounds } = await module("src/dashboard/compare.ts");
 const { concerns } = await module("src/dashboard/concerns.ts");
-const { pace, remaining } = await module("src/dashboard/pace.ts");
+const { pace, remaining, made, ended } = await module("src/dashboard/pace.ts");
 
 test("Wilson's intervals are scipy's", () => {
   for (const [hits, of, low, high] of JSON.parse(readFileSync(new URL("testdata/wilson.json", import.meta.url)))) {
@@ -110,6 +110,20 @@ const status = (of) => ({ job: "j", rounds: 9, version: 3, state: "collecting", 
 const concern = (of) => concerns({ now: 2_000_000, progress: status(of.progress), records: of.records ?? [], lines: of.lines ?? [], checks: of.checks ?? [] });
 const line2 = (what, level, ...details) => ({ time: new Date(1_999_000).toISOString(), level, what, details });
 
+test("a job that ends early, and rounds that released nothing, are told", () => {
+  assert.equal(made(status({})), "3 of 9 made", "round 4 runs");
+  assert.equal(made(status({ round: 5 })), "3 of 9 made; 1 released nothing");
+  assert.equal(made(status({ state: "finished", version: 6, rounds: 6, round: 7 })), "6 of 6 made; 1 released nothing");
+  assert.equal(made(status({ state: "waiting", version: 0, round: 0 })), "0 of 9 made");
+  assert.equal(ended(status({})), undefined);
+  assert.equal(ended(status({ state: "finished", version: 9 })), "The job is over");
+  assert.equal(ended(status({ state: "finished" })), "The job ended early, after 3 of 9 rounds");
+  assert.match(ended(status({ state: "stopped" })), /has stopped after 3 of 9 rounds. The job goes on when/);
+  assert.equal(remaining(status({ state: "finished", reason: "the budget is spent" }), []).how, "the job ended early: the budget is spent");
+  assert.equal(remaining(status({ state: "finished", version: 9 }), []).how, "the job is over");
+  assert.equal(remaining(status({ state: "stopped" }), []).how, "the coordinator has stopped");
+});
+
 test("nothing is said where nothing is amiss, and each thing that is, is", () => {
   const calm = Array.from({ length: 60 }, (_, i) => round(i + 1, { ended: 1400 + 10 * i, dropped: i % 10 === 0 ? 1 : 0 }));
   assert.deepEqual(concern({ records: calm, lines: [line2("enrolled", "INFO")], checks: [{ name: "disk", ok: true, detail: "" }] }), []);
@@ -121,6 +135,7 @@ test("nothing is said where nothing is amiss, and each thing that is, is", () =>
   };
   says({ progress: { state: "finished", version: 3, reason: "the budget is spent" } }, "alarm", /ended after 3 of 9 rounds: the budget/);
   assert.deepEqual(concern({ progress: { state: "finished", version: 9 } }), []);
+  says({ progress: { state: "stopped", reason: "context canceled" } }, "warn", /coordinator has stopped after 3 of 9 rounds/);
   says({ progress: { state: "waiting", reason: "paused by Ada: a new phone" } }, "alarm", /No round is drawn: paused by Ada/);
   says({ progress: { state: "waiting", reason: "a round needs 8 of 10 devices ready" } }, "warn", /It waits: .*9 devices of 10/);
   says({ checks: [{ name: "disk", ok: false, detail: "3 MiB are free" }, { name: "job", ok: false, detail: "paused" }] }, "alarm", /disk fails: 3 MiB/);

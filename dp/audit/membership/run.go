@@ -35,6 +35,11 @@ type Result struct {
 	Strongest     string  `json:"strongest,omitempty"` // the attack with the largest area
 }
 
+// Attacked reports whether any set had enough providers to attack.
+func (r Result) Attacked() bool {
+	return slices.ContainsFunc(r.Sets, func(s Set) bool { return s.Skipped == "" })
+}
+
 // Set is the attacks on the providers with more than so many questions.
 type Set struct {
 	MoreThan int    `json:"more_than"` // questions
@@ -87,7 +92,10 @@ func Run(units []Unit, cfg Config) (r Result, err error) {
 		set := Set{MoreThan: s}
 		set.Members, set.Others = count(of)
 		if known := knownOf(of, cfg.Known); check(of) != nil || known < leastKnown {
-			set.Skipped = "too few providers have so many questions"
+			set.Skipped = fmt.Sprintf("too few providers have so many questions: nothing was attacked, want at least %d members and %d others", leastUnits, leastUnits)
+			if check(of) == nil {
+				set.Skipped = fmt.Sprintf("too few providers have so many questions: nothing was attacked, a share of %v known is fewer than %d of each kind", cfg.Known, leastKnown)
+			}
 		} else if set.Rows, err = cfg.attack(of, known); err != nil {
 			return r, err
 		}

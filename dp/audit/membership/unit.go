@@ -112,6 +112,8 @@ func count(units []Unit) (members, others int) {
 }
 
 // check refuses units of which nothing can be told.
+const leastUnits = 10 // of each kind that can be attacked
+
 func check(units []Unit) error {
 	seen := map[string]bool{}
 	for _, u := range units {
@@ -125,9 +127,8 @@ func check(units []Unit) error {
 			}
 		}
 	}
-	const least = 10
-	if in, out := count(units); in < least || out < least {
-		return fmt.Errorf("%w: %d members and %d others, want at least %d of each", ErrUnits, in, out, least)
+	if in, out := count(units); in < leastUnits || out < leastUnits {
+		return fmt.Errorf("%w: %d members and %d others, want at least %d of each", ErrUnits, in, out, leastUnits)
 	}
 	return nil
 }

@@ -46,7 +46,11 @@ func printJob(line func(name, format string, args ...any), s *monitor.Status) {
 	if s.Round == 0 {
 		line("rounds", "none of %d has begun", s.Rounds)
 	} else {
-		line("rounds", "%d of %d are released; the last that began is round %d, %v after the job began", s.Version, s.Rounds, s.Round, s.Elapsed.Round(time.Second))
+		nothing := ""
+		if n := s.Unreleased(); n > 0 {
+			nothing = fmt.Sprintf(", %d before it released nothing", n)
+		}
+		line("rounds", "%d of %d are released; the last that began is round %d%s, %v after the job began", s.Version, s.Rounds, s.Round, nothing, s.Elapsed.Round(time.Second))
 	}
 	line("devices", "%d enrolled, %d connected", s.Enrolled, s.Connected)
 	if s.Cohort > 0 {

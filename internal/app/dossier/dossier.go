@@ -64,6 +64,9 @@ func (d Dossier) Text(w io.Writer) error {
 }
 
 func (t Table) text(b *strings.Builder) {
+	if len(t.Head) == 0 {
+		return
+	}
 	width := make([]int, len(t.Head))
 	rows := [][]string{t.Head}
 	for _, row := range t.Rows {

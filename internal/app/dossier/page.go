@@ -46,11 +46,11 @@ func (t Table) page() g.Node {
 	return g.Group{
 		h.H2(g.Text(t.Title)),
 		g.If(t.About != "", h.P(g.Text(t.About))),
-		h.Div(h.Class("wide"), h.Table(
+		g.If(len(t.Head) > 0, h.Div(h.Class("wide"), h.Table(
 			g.If(t.Words, h.Class("words")),
 			h.THead(h.Tr(g.Map(t.Head, func(s string) g.Node { return h.Th(h.Scope("col"), g.Text(s)) }))),
 			h.TBody(g.Map(t.Rows, func(row []string) g.Node { return g.Group{h.Tr(texts(h.Td, row)), g.Text("\n")} })),
-		)),
+		))),
 	}
 }
 

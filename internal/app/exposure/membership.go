@@ -55,7 +55,7 @@ func (r MembershipReport) Dossier() dossier.Dossier {
 			Head:  []string{"attack", "known", "attacked", "accuracy", "±", "balanced", "AUC", "range", "TPR", "range", "p"},
 		}
 		if s.Skipped != "" {
-			t.About = s.Skipped
+			t.About, t.Head = title(s.Skipped)+".", nil
 		}
 		for _, x := range s.Rows {
 			t.Rows = append(t.Rows, []string{x.Attack, fmt.Sprint(x.Known), fmt.Sprint(x.Attacked), percent(x.Figures.Accuracy), percent(x.Deviation),
@@ -101,6 +101,8 @@ func (r MembershipReport) knowledge() dossier.Table {
 
 func (r MembershipReport) verdict() (out []string) {
 	switch {
+	case !r.Attacked():
+		return []string{"Nothing is claimed: no attack was made, since too few providers have so many examples. Give more of them, or a smaller --questions."}
 	case !r.Claims:
 		return []string{fmt.Sprintf("Nothing is claimed: %d seeds are fewer than %d.", r.Seeds, membership.MinSeeds)}
 	case r.Suspect:

@@ -102,7 +102,7 @@ func (v *View) Show(p monitor.Status) {
 				v.line(terminal.Wrap(said, v.width, "        "))
 			}
 		}
-	case monitor.StateFinished:
+	case monitor.StateFinished, monitor.StateStopped:
 		v.clear()
 	case monitor.StateWaiting:
 		v.wait(p)

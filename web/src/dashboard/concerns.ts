@@ -35,6 +35,8 @@ function* ending({ progress: p }: Known): Generator<Concern> {
   const reason = p.reason ?? "";
   if (p.state === "finished") {
     if (p.version < p.rounds) yield { level: "alarm", what: `The job has ended after ${p.version} of ${count(p.rounds, "round")}${reason ? `: ${reason}` : "."}`, card: "events" };
+  } else if (p.state === "stopped") {
+    yield { level: "warn", what: `The coordinator has stopped after ${p.version} of ${count(p.rounds, "round")}.`, next: "Start serve again: the job goes on where it was.", card: "events" };
   } else if (reason.startsWith("paused")) {
     yield { level: "alarm", what: `No round is drawn: ${reason}.`, card: "events" };
   } else if (p.state === "waiting" && reason) {
@@ -78,7 +80,7 @@ function* nothingReleased({ records }: Known): Generator<Concern> {
 function* late({ records, progress: p, now }: Known): Generator<Concern> {
   const ends = records.map((r) => r.ended ?? 0).filter((t) => t > 0).slice(-1 - before);
   const last = ends.at(-1);
-  if (p.state === "finished" || p.state === "waiting" || p.state === "measuring" || last === undefined || ends.length < recent) return;
+  if (p.state === "finished" || p.state === "stopped" || p.state === "waiting" || p.state === "measuring" || last === undefined || ends.length < recent) return;
   const apart = ends.slice(1).map((t, i) => t - (ends[i] ?? t)).sort((a, b) => a - b);
   const usual = apart[Math.floor(apart.length / 2)] ?? 0, since = now / 1000 - last;
   if (since > Math.max(60, 5 * usual)) {

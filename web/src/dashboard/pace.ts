@@ -26,9 +26,26 @@ export function pace(records: RoundRecord[]): Pace | undefined {
   return { usual: at(0.5), fast: at(0.25), slow: at(0.75) };
 }
 
+const between = ["waiting", "committed", "abandoned", "measuring", "finished", "stopped"]; // states in which no round runs
+
+/** How many rounds are made. Numbers count those that released nothing, too: they are told where they are fewer. */
+export function made(p: Status): string {
+  const nothing = Math.max(0, p.round - p.version - (between.includes(p.state) ? 0 : 1));
+  return `${p.version} of ${p.rounds} made${nothing ? `; ${nothing} released nothing` : ""}`;
+}
+
+/** Whether no more rounds come from this coordinator, and then what became of the job. */
+export function ended(p: Status): string | undefined {
+  if (p.state === "stopped") return `The coordinator has stopped after ${p.version} of ${p.rounds} rounds. The job goes on when it is served again.`;
+  if (p.state !== "finished") return undefined;
+  return p.version < p.rounds ? `The job ended early, after ${p.version} of ${p.rounds} rounds` : "The job is over";
+}
+
 /** Time left, and how it is known. */
 export function remaining(p: Status, records: RoundRecord[]): { left: string; how: string } {
   const rounds = p.rounds - p.version, of = pace(records);
+  if (p.state === "stopped") return { left: "–", how: "the coordinator has stopped" };
+  if (p.state === "finished" && rounds > 0) return { left: "–", how: `the job ended early${p.reason ? `: ${p.reason}` : ""}` };
   if (p.state === "finished" || rounds <= 0) return { left: "–", how: "the job is over" };
   if (!of) return { left: "–", how: "left, told after three releases" };
   const [least, most] = [duration(rounds * of.fast), duration(rounds * of.slow)];
