@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/starling-fl/starling/coordinator/monitor"
 )
 
 // beginning is what decides when the first round is made before the whole population has enrolled.
@@ -17,6 +19,7 @@ type beginning struct {
 	due     time.Time // when it begins with fewer; zero: never
 	awaited []string  // notes of invitations that somebody has yet to use, some of them
 	open    int       // number of those invitations
+	told    time.Time // when those that wait were told last whom it awaits
 }
 
 // mostAwaited bounds the names that are said.
@@ -30,6 +33,9 @@ func (c *Coordinator) lookAtStart() (err error) {
 	}
 	if b.least == 0 {
 		if b.least, err = c.t.Job.LeastStart(); err != nil {
+			return err
+		}
+		if err := c.store.KeepLeastStart(b.least); err != nil {
 			return err
 		}
 	}
@@ -69,8 +75,8 @@ func (c *Coordinator) begins(enrolled int) bool {
 	return enrolled >= c.t.Job.StartsWith() || b.by != "" || !b.due.IsZero() && !time.Now().Before(b.due)
 }
 
-// awaits says what the first round waits for, and whom.
-func (c *Coordinator) awaits(enrolled int) string {
+// awaited says how many devices the first round waits for, and until when: for everybody who has enrolled.
+func (c *Coordinator) awaited(enrolled int) string {
 	b, population := &c.beginning, c.t.Job.Cohort.Population
 	text := fmt.Sprintf("%d of %d devices have enrolled", enrolled, population)
 	if n := c.t.Job.StartsWith(); n < population {
@@ -79,10 +85,55 @@ func (c *Coordinator) awaits(enrolled int) string {
 	if !b.due.IsZero() {
 		text += fmt.Sprintf("; from %s on with those that have", b.due.UTC().Format("2006-01-02 15:04 MST"))
 	}
-	switch {
-	case enrolled < b.least:
+	if enrolled < b.least {
 		text += fmt.Sprintf("; a round needs %d", b.least)
-	default:
+	}
+	return text
+}
+
+// tellWaiting says to the devices that wait for the first round whom it waits for, no more often than once
+// a minute. Rosters of a job that hides identities tell no device how many there are, and no more does this.
+func (c *Coordinator) tellWaiting() {
+	b, n := &c.beginning, c.fleet.Active()
+	if c.t.Job.Shard.Anonymous || c.begins(n) || time.Since(b.told) < tellWaitingEvery {
+		return
+	}
+	b.told = time.Now()
+	for _, d := range c.fleet.All() {
+		if d.Link != nil && d.Told != n {
+			c.wait(d)
+		}
+	}
+}
+
+const tellWaitingEvery = time.Minute
+
+// waitsFor is why a device that is in no round waits.
+func (c *Coordinator) waitsFor() string {
+	if n := c.fleet.Active(); c.running == nil && !c.t.Job.Shard.Anonymous && !c.begins(n) {
+		return c.awaited(n)
+	}
+	return "not in this round"
+}
+
+// shownBeginning is what operators see of the wait for the first round; nil once it is over.
+func (c *Coordinator) shownBeginning() *monitor.Beginning {
+	b, n := &c.beginning, c.fleet.Active()
+	if c.begins(n) {
+		return nil
+	}
+	out := &monitor.Beginning{Enrolled: n, With: c.t.Job.StartsWith(), Least: b.least, ByWord: c.cfg.Host == nil, By: b.by, Open: b.open, Awaited: b.awaited}
+	if !b.due.IsZero() {
+		out.Due = b.due.Unix()
+	}
+	return out
+}
+
+// awaits says what the first round waits for, and whom: for operators.
+func (c *Coordinator) awaits(enrolled int) string {
+	b := &c.beginning
+	text := c.awaited(enrolled)
+	if enrolled >= b.least && c.cfg.Host == nil {
 		text += "; they could begin now (starling job begin)"
 	}
 	if b.open > 0 {

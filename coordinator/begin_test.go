@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -86,8 +87,8 @@ func TestBeginsByAnOperator(t *testing.T) {
 		if n, said := tb.rounds(), tb.waitedFor(); n != 0 || said != want {
 			t.Errorf("%d rounds, waits for %q", n, said)
 		}
-		if err := f.As("Ben").Begin(); err != nil {
-			t.Fatal(err)
+		if got, err := f.As("Ben").Begin(); err != nil || got.Enrolled != 4 || got.Least != 3 {
+			t.Fatalf("%+v, %v", got, err)
 		}
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
@@ -153,5 +154,82 @@ func TestLateDevicesTakePart(t *testing.T) {
 	}
 	if n := len(late.plans); n != 3 {
 		t.Errorf("a device that came in the first of four rounds was in %d", n)
+	}
+}
+
+// Devices that wait for the first round are told for how many and until when, again as more come, and never by
+// name; in a job that hides identities they are not told how many there are.
+func TestDevicesHearWhomTheJobAwaits(t *testing.T) {
+	for _, anonymous := range []bool{false, true} {
+		job := loud(6, 1)
+		job.Cohort.Start, job.Cohort.StartWithin, job.Shard.Anonymous = 5, time.Hour, anonymous
+		fewer(t, job, func(ctx context.Context, tb *table) {
+			f, err := store.OpenFleet(tb.c.cfg.Dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := f.Invite("Ada's laptop", 1, 24*time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * tellWaitingEvery)
+			synctest.Wait()
+			const want = "4 of 6 devices have enrolled; rounds begin with 5; from 2000-01-01 01:00 UTC on with those that have"
+			for i, p := range tb.players {
+				p.mu.Lock()
+				if said := p.waitedFor; said != want && !anonymous || said != "" && anonymous || p.waits > 2 {
+					t.Errorf("anonymous %v: device %d hears %d times, at last %q", anonymous, i, p.waits, said)
+				}
+				p.mu.Unlock()
+			}
+			if b := tb.c.Status().Beginning; b == nil || b.Enrolled != 4 || b.With != 5 || b.Least != 3 || b.Due != 946688400 || !b.ByWord || b.Open != 1 || len(b.Awaited) != 1 {
+				t.Errorf("operators see %+v", b)
+			}
+			time.Sleep(time.Hour)
+		})
+	}
+}
+
+// What is said to the operator who has a job begin follows from who has enrolled, and holds.
+func TestBeginPromisesNothingFalse(t *testing.T) {
+	job := loud(6, 1)
+	job.Cohort.Floor = 5
+	tb := fewer(t, job, func(ctx context.Context, tb *table) {
+		f, err := store.OpenFleet(tb.c.cfg.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		said := func(want string) {
+			t.Helper()
+			if b, err := f.Begin(); err != nil || b.String() != want {
+				t.Errorf("%q, %v, want %q", b, err, want)
+			}
+		}
+		said("noted: 4 devices have enrolled and a round needs 5; rounds begin as soon as that many have")
+		if err := f.As("Ben").Pause("holidays"); err != nil {
+			t.Fatal(err)
+		}
+		said("noted, but the job is paused by Ben: no round is drawn until it is resumed")
+		if err := f.Resume(); err != nil {
+			t.Fatal(err)
+		}
+		late := newPlayer(t, tb.token)
+		if late.http = tb.players[0].http; late.dial(ctx) != nil {
+			t.Fatal("the fifth device does not connect")
+		}
+		said("5 devices have enrolled: while the job is served, rounds begin within ten seconds, as soon as 5 of them are connected")
+		tb.players = append(tb.players, late)
+		go func() { _ = late.play(ctx) }()
+	})
+	f, err := store.OpenFleet(tb.c.cfg.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Begin(); !errors.Is(err, store.ErrRequest) || !strings.Contains(err.Error(), "rounds have begun") {
+		t.Errorf("of a job that is over: %v", err)
 	}
 }

@@ -46,7 +46,7 @@ func (c *Coordinator) runRound(ctx context.Context) (released bool, err error) {
 	}()
 	c.status.RoundID = monitor.RoundID{Round: r.ID(), Version: int(c.core.Version()), Rank: r.Rank()}
 	c.status.Turnout = monitor.Turnout{Cohort: len(r.parts)}
-	c.status.State, c.status.Reason = round.Gathering.String(), ""
+	c.status.State, c.status.Reason, c.status.Beginning = round.Gathering.String(), "", nil
 	c.metrics.Round.Set(float64(r.ID()))
 	c.metrics.Rank.Set(float64(r.Rank()))
 	c.metrics.ClipNorm.Set(c.core.ClipNorm())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/internal/link"
@@ -177,10 +178,12 @@ func (c *Coordinator) gatherPopulation(ctx context.Context) error {
 			}
 			asked = true
 		}
-		if c.status.State != monitor.StateWaiting || c.status.Reason != reason {
-			c.status.State, c.status.Reason = monitor.StateWaiting, reason
+		beginning := c.shownBeginning()
+		if c.status.State != monitor.StateWaiting || c.status.Reason != reason || !reflect.DeepEqual(c.status.Beginning, beginning) {
+			c.status.State, c.status.Reason, c.status.Beginning = monitor.StateWaiting, reason, beginning
 			c.publish()
 		}
+		c.tellWaiting()
 		// The operator's word comes by the store.
 		if err := c.pump(ctx, time.Now().Add(musterEvery)); err != nil {
 			return err
@@ -334,7 +337,7 @@ func (c *Coordinator) stop(err error) {
 		c.log.Warn("stopped", "reason", reason, "error", err)
 		reason = err.Error()
 	}
-	c.status.State, c.status.Reason = monitor.StateFinished, reason
+	c.status.State, c.status.Reason, c.status.Beginning = monitor.StateFinished, reason, nil
 	if !over {
 		c.status.State = monitor.StateStopped
 	}

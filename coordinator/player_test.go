@@ -50,10 +50,12 @@ type player struct {
 	job      *wire.Job
 	outcomes []uint8
 	waits    int
-	errs     []*wire.Error
-	finished *wire.Finished
-	plans    []*wire.Plan
-	patches  []wire.Patch // of the present plan
+	// waitedFor is why it was told to wait the last time.
+	waitedFor string
+	errs      []*wire.Error
+	finished  *wire.Finished
+	plans     []*wire.Plan
+	patches   []wire.Patch // of the present plan
 
 	shard int
 	round uint64
@@ -197,6 +199,7 @@ func (p *player) play(ctx context.Context) error {
 		case *wire.Wait:
 			p.mu.Lock()
 			p.waits++
+			p.waitedFor = m.Reason
 			p.mu.Unlock()
 		case *wire.Outcome:
 			p.mu.Lock()

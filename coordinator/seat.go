@@ -57,7 +57,7 @@ func (c *Coordinator) seat(d *fleet.Device, resumed bool) {
 	r := c.running
 	if r == nil {
 		// One that was away when its round ended may still believe in it.
-		if resumed || c.fleet.Connected() > c.t.Job.Cohort.MaxConnected {
+		if resumed || c.fleet.Connected() > c.t.Job.Cohort.MaxConnected || !c.t.Job.Shard.Anonymous && !c.begins(c.fleet.Active()) {
 			c.wait(d)
 		}
 		return
@@ -112,7 +112,8 @@ func (c *Coordinator) wait(d *fleet.Device) {
 	if full {
 		d.BackBy = time.Now().Add(retry + c.t.Job.Deadlines.Reconnect)
 	}
-	d.Link.Send(link.Frame(&wire.Wait{RetryMillis: millis(retry), Disconnect: full, Reason: "not in this round"}))
+	d.Told = c.fleet.Active()
+	d.Link.Send(link.Frame(&wire.Wait{RetryMillis: millis(retry), Disconnect: full, Reason: truncate(c.waitsFor())}))
 }
 
 // retryAfter estimates when the next round gathers, times a factor drawn from

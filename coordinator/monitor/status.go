@@ -29,6 +29,20 @@ type Status struct {
 	Traffic        // since the job began, over restarts
 	Parts   Parts  `json:"parts"` // of Traffic
 	Reason  string `json:"reason,omitempty"`
+	// Beginning is what the first round waits for; nil once rounds have begun.
+	Beginning *Beginning `json:"beginning,omitempty"`
+}
+
+// Beginning is what the first round waits for.
+type Beginning struct {
+	Enrolled int      `json:"enrolled"`
+	With     int      `json:"with"`              // devices that rounds begin with by themselves
+	Least    int      `json:"least"`             // that a round needs: with so many an operator may have them begin
+	ByWord   bool     `json:"by_word,omitempty"` // an operator may: it is the only job of its server
+	Due      int64    `json:"due,omitempty"`     // seconds of Unix, from when on they begin with Least; 0: never
+	By       string   `json:"by,omitempty"`      // the operator who has had them begin
+	Open     int      `json:"open,omitempty"`    // invitations that somebody has yet to use
+	Awaited  []string `json:"awaited,omitempty"` // notes of some of them
 }
 
 // PublicStatus is the part of Status that everybody may see: nothing in it counts devices.

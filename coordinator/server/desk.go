@@ -63,6 +63,12 @@ type Paused struct {
 	Pause *store.Pause `json:"pause"` // null: it goes on
 }
 
+// Begun is what an operator's word to begin comes to, and in words.
+type Begun struct {
+	store.Beginning
+	Says string `json:"says"`
+}
+
 func (s *Server) servePaused(w http.ResponseWriter, r *http.Request) {
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) { return s.paused(f) })
 }
@@ -94,11 +100,10 @@ func (s *Server) serveSteering(w http.ResponseWriter, r *http.Request) {
 	act := r.PathValue("act")
 	s.withFleet(w, r, func(f *store.Fleet) (any, error) {
 		err := store.ErrUnknown
+		var begins store.Beginning
 		switch {
-		case act == "begin" && s.job != "":
-			err = fmt.Errorf("%w: of several jobs each begins by its own cohort.start and cohort.start_within", store.ErrRequest)
 		case act == "begin":
-			err = f.Begin()
+			begins, err = f.Begin()
 		case act != "pause" && act != "resume":
 		case s.job != "":
 			err = s.steer(r, f, s.job, act, why.Reason)
@@ -111,6 +116,9 @@ func (s *Server) serveSteering(w http.ResponseWriter, r *http.Request) {
 			return nil, err
 		}
 		s.log.Warn("by an operator", "operator", who(r).Name, "act", act+" job")
+		if act == "begin" {
+			return Begun{begins, begins.String()}, nil
+		}
 		return s.paused(f)
 	})
 }

@@ -109,7 +109,7 @@ func TestPauseOverHTTP(t *testing.T) {
 	if code, _ := posted(h, viewer, "/v1/admin/job/begin", `{}`); code != http.StatusForbidden {
 		t.Errorf("a viewer has the job begin: %d", code)
 	}
-	if code, body := posted(h, operator, "/v1/admin/job/begin", `{}`); code != 200 {
+	if code, body := posted(h, operator, "/v1/admin/job/begin", `{}`); code != 200 || !strings.Contains(body, `"says":"noted: 0 devices have enrolled and a round needs 3`) {
 		t.Errorf("%d %s", code, body)
 	}
 	acts, _, err := f.Acts()

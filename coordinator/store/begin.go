@@ -13,12 +13,66 @@ import (
 const (
 	begunKey  = "begun"
 	servedKey = "first served"
+	leastKey  = "least start"
 )
 
+// Beginning is what an operator's word to begin comes to.
+type Beginning struct {
+	Enrolled int    `json:"enrolled"` // devices that are not excluded
+	Least    int    `json:"least"`    // that a round needs; 0 if the job was never served
+	Pause    *Pause `json:"pause"`    // null: it goes on
+}
+
+// String says when rounds begin, for the operator.
+func (b Beginning) String() string {
+	devices := fmt.Sprintf("%d devices have enrolled", b.Enrolled)
+	switch {
+	case b.Pause != nil:
+		return fmt.Sprintf("noted, but the job is paused by %s: no round is drawn until it is resumed", b.Pause.By)
+	case b.Least == 0:
+		return "noted: rounds begin once the job is served and as many devices have enrolled as a round needs; so far " + devices
+	case b.Enrolled < b.Least:
+		return fmt.Sprintf("noted: %s and a round needs %d; rounds begin as soon as that many have", devices, b.Least)
+	}
+	return fmt.Sprintf("%s: while the job is served, rounds begin within ten seconds, as soon as %d of them are connected", devices, b.Least)
+}
+
 // Begin has the rounds begin with the devices that have enrolled, also after a restart. Those that enrol
-// later take part from the next round.
-func (f *Fleet) Begin() error {
-	return f.acting("begin job", "", func(tx *sql.Tx) error { return setMeta(tx, begunKey, f.actor()) })
+// later take part from the next round. It refuses a job whose rounds have begun.
+func (f *Fleet) Begin() (b Beginning, err error) {
+	if all, err := f.Hosted(); err != nil {
+		return b, err
+	} else if len(all) > 0 {
+		return b, fmt.Errorf("%w: of several jobs each begins by its own cohort.start and cohort.start_within", ErrRequest)
+	}
+	err = f.acting("begin job", "", func(tx *sql.Tx) error {
+		rounds := 0
+		if err := tx.QueryRow(`SELECT count(*) FROM round`).Scan(&rounds); err != nil {
+			return err
+		}
+		if rounds > 0 {
+			return fmt.Errorf("%w: the job's rounds have begun: devices that enrol now take part from the next one", ErrRequest)
+		}
+		return setMeta(tx, begunKey, f.actor())
+	})
+	if err != nil {
+		return b, err
+	}
+	if text, err := getMeta(f.db, leastKey); err == nil {
+		b.Least, _ = strconv.Atoi(text) // ours; 0 says that it is not known
+	}
+	if b.Pause, err = f.Paused(); err != nil {
+		return b, err
+	}
+	if err := f.db.QueryRow(`SELECT count(*) FROM identity WHERE excluded = ''`).Scan(&b.Enrolled); err != nil {
+		return b, prefixed(err)
+	}
+	return b, nil
+}
+
+// KeepLeastStart keeps the number of devices that the first round needs, for operators.
+func (s *Store) KeepLeastStart(n int) error {
+	return s.tx(func(tx *sql.Tx) error { return setMeta(tx, leastKey, strconv.Itoa(n)) })
 }
 
 // Begun returns the operator who began the rounds, or "".

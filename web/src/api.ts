@@ -105,6 +105,24 @@ export interface Status {
   bytes_down: number;
   parts: Parts;
   reason?: string;
+  beginning?: Beginning;
+}
+
+/** What the first round waits for. */
+export interface Beginning {
+  enrolled: number;
+  with: number;
+  least: number;
+  by_word?: boolean;
+  due?: number;
+  by?: string;
+  open?: number;
+  awaited?: string[];
+}
+
+/** What an operator's word to begin comes to. */
+export interface Begun {
+  says: string;
 }
 
 export interface RankAccuracy {

@@ -127,6 +127,7 @@ function overview(o: Overview): void {
   cohort.show(o.cohort, o.browsers);
   fleet.stale(p.enrolled);
   steering.over(ended(p) !== undefined);
+  steering.awaits(p.beginning);
   paintGuarantees(p, about);
   soon("now", now);
   soon("attention", attend);

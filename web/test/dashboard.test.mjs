@@ -221,3 +221,19 @@ test("an operator pauses the job, invites, and shows the run to somebody, from t
   await until("rounds again", async () => Number((await textOf(tab, "#round-of")).split(" ")[0]) > before, () => job.story(tab, "body"));
   assert.deepEqual(faults.filter((f) => !/400|Failed to load/.test(f)), []);
 });
+
+test("chrome: an operator has a job begin with the devices that have enrolled", { timeout: 200_000 }, async (t) => {
+  const job = await fleet(t, { rounds: 2, natives: 4, browsers: 0 }); // three are enough for a round
+  const browser = await open(t, "chrome");
+  const { tab } = await openTab(browser, job.dashboard, desktop);
+  job.joinNatives(0, 3);
+  await until("the offer to begin", () => tab.$eval("#begin", (e) => !e.hidden && /^Begin with the 3 devices/.test(e.textContent)), () => job.story(tab, "body"));
+  await tab.focus("#begin");
+  await tab.keyboard.press("Enter");
+  await until("the question", () => tab.$eval("#ask", (e) => e.open));
+  assert.match(await textOf(tab, "#ask-text"), /3 devices have enrolled, 4 are awaited/);
+  await tab.focus("#ask-act");
+  await tab.keyboard.press("Enter");
+  await until("rounds", async () => (await textOf(tab, "#round-of")) === "2 of 2 made", () => job.story(tab, "body"), 150_000);
+  assert.ok(await tab.$eval("#begin", (e) => e.hidden), "a job that has begun is offered to begin");
+});

@@ -46,6 +46,7 @@ type Presence struct {
 	Missed int       // rounds in a row that it was connected in and silent
 	// Overdue counts those of them in which the job's own deadline passed, not one that follows the fleet.
 	Overdue int
+	Told    int       // devices that had enrolled, when it was told last whom the first round awaits
 	Rests   time.Time // until when it is taken into no round because of that
 }
 

@@ -33,7 +33,7 @@ type Fleet interface {
 	Acts() (acts []store.Act, head [32]byte, err error)
 
 	// Begin has the rounds of the coordinator's one job begin with the devices that have enrolled.
-	Begin() error
+	Begin() (store.Beginning, error)
 	Jobs() ([]server.JobLine, error)
 	Submit(store.Hosted) error
 	Steer(name string, want store.Want, reason string) error

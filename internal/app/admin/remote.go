@@ -215,7 +215,8 @@ func (r *remote) Steer(name string, want store.Want, reason string) error {
 	return r.ask("POST", []string{"jobs", name, act}, map[string]string{"reason": reason}, &out)
 }
 
-func (r *remote) Begin() error {
-	var out server.Paused
-	return r.ask("POST", []string{"job", "begin"}, map[string]string{}, &out)
+func (r *remote) Begin() (store.Beginning, error) {
+	var out server.Begun
+	err := r.ask("POST", []string{"job", "begin"}, map[string]string{}, &out)
+	return out.Beginning, err
 }

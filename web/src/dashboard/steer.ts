@@ -1,6 +1,7 @@
-// Pausing the job, over restarts, and having it go on. To end the process is left to who
+// Having the job begin before all have enrolled, pausing it, over restarts, and having it go on. To end the process is left to who
 // runs it: a page cannot start it again.
-import type { Paused } from "../api.js";
+import type { Beginning, Begun, Paused } from "../api.js";
+import { count } from "../format.js";
 import { byId, message, say, show } from "../dom.js";
 import { ask } from "./ask.js";
 import type { Call } from "./call.js";
@@ -11,10 +12,12 @@ export class Steering {
   readonly #call: Call;
   #paused = false;
   #over = false;
+  #beginning: Beginning | undefined;
 
   constructor(call: Call) {
     this.#call = call;
     byId("steer").addEventListener("click", () => void this.#turn());
+    byId("begin").addEventListener("click", () => void this.#begin());
   }
 
   async load(): Promise<void> {
@@ -28,6 +31,12 @@ export class Steering {
     this.#paint();
   }
 
+  /** Takes in what the first round waits for; undefined once rounds have begun. */
+  awaits(beginning: Beginning | undefined): void {
+    this.#beginning = beginning;
+    this.#paint();
+  }
+
   #took({ pause }: Paused): void {
     this.#paused = pause !== null;
     this.#paint();
@@ -36,6 +45,24 @@ export class Steering {
   #paint(): void {
     show("steering", this.steers && !this.#over);
     say("steer", this.#paused ? "Let the job go on" : "Pause the job");
+    const b = this.#beginning;
+    show("begin", b?.by_word === true && !b.by && b.enrolled >= b.least);
+    if (b) say("begin", `Begin with the ${count(b.enrolled, "device")} that ${b.enrolled === 1 ? "has" : "have"} enrolled`);
+  }
+
+  async #begin(): Promise<void> {
+    const b = this.#beginning;
+    if (!b) return;
+    const awaited = b.awaited?.length ? ` Invitations are open for ${b.awaited.join(", ")}.` : "";
+    const sure = await ask({ title: "Begin without the others?", act: "Begin",
+      text: `${b.enrolled} devices have enrolled, ${b.with} are awaited.${awaited} Devices that enrol later take part from the next round. What is promised stays promised for the whole population.` });
+    if (sure === undefined) return;
+    try {
+      const begun = (await (await this.#call("job/begin", "")).json()) as Begun;
+      say("steer-said", `${begun.says}.`);
+    } catch (error) {
+      say("steer-said", `Not done: ${message(error)}.`);
+    }
   }
 
   async #turn(): Promise<void> {

@@ -82,10 +82,11 @@ enrol later take part from the next round. What is promised stays promised for t
 	with := fleetFlags(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		return with(func(f admin.Fleet) error {
-			if err := f.Begin(); err != nil {
+			begins, err := f.Begin()
+			if err != nil {
 				return err
 			}
-			return acted(a, "begin", "job", "rounds begin within ten seconds, if a round is possible with the devices that are there")
+			return acted(a, "begin", "job", begins.String())
 		})
 	}
 	return cmd
