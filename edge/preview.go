@@ -64,6 +64,13 @@ func (c *client) askJob(ctx context.Context) error {
 	if _, err = c.examples(j.Labels, int(j.Providers)); err != nil {
 		return err // to its owner: nobody is dialled
 	}
+	// One that cannot afford a round would enrol, be waited for and decline them all. Nobody is told: what
+	// the data has spent follows from coins.
+	if !c.cfg.Account.member(id, c.identity()) {
+		if err := c.cfg.Account.affordFirst(j, c.cfg.Policy); err != nil {
+			return untold(err)
+		}
+	}
 	c.job = j
 	return c.hold(ctx)
 }

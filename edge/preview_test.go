@@ -77,16 +77,19 @@ func twoProviders() *dataset.Set {
 // what the data has told other jobs, too; and one that says what would do is joined when it does that.
 func TestRefusedBeforeEnrolment(t *testing.T) {
 	for name, c := range map[string]struct {
-		own    float64
-		groups uint32
-		had    uint64 // rounds of another job, of 1.13 bits about an example
-		keys   []string
+		own     float64
+		groups  uint32
+		had     uint64 // rounds of another job, of 1.13 bits about an example
+		keys    []string
+		epsilon float64
 	}{
-		"robbery":            {0.1, 0, 0, []string{"example_bits"}},
-		"as recommended":     {0.1, 8, 0, nil},
-		"after another job":  {0.1, 8, 2, []string{"example_bits"}},
-		"as recommended now": {0.1, 10, 2, nil},
-		"no noise":           {0, 0, 0, []string{"own_noise", "example_bits", "bits"}},
+		"robbery":            {0.1, 0, 0, []string{"example_bits"}, 0},
+		"as recommended":     {0.1, 8, 0, nil, 0},
+		"after another job":  {0.1, 8, 2, []string{"example_bits"}, 0},
+		"as recommended now": {0.1, 10, 2, nil, 0},
+		"no noise":           {0, 0, 0, []string{"own_noise", "example_bits", "bits"}, 0},
+		"beyond epsilon":     {0.1, 8, 0, []string{"epsilon"}, 1}, // one round at a noise of 0.5 costs more
+		"within epsilon":     {0.1, 8, 0, nil, 100},
 	} {
 		h := production(t)
 		h.job.Rounds, h.job.Groups = 1, c.groups
@@ -98,7 +101,7 @@ func TestRefusedBeforeEnrolment(t *testing.T) {
 		h.blobs[aboutPath], h.blobs[announcedPath] = []byte(`{"labels":["one","two"]}`), h.jobBytes
 		h.mu.Unlock()
 		p := DefaultPolicy()
-		p.Bases, p.Silent, p.Unlogged = []string{"any"}, false, true
+		p.Bases, p.Silent, p.Unlogged, p.Epsilon = []string{"any"}, false, true, c.epsilon
 		cfg := h.config(&constant{})
 		cfg.Policy, cfg.Data, cfg.HTTP = &p, Examples(examples(16)), &http.Client{Transport: h}
 		cfg.Dial = func(context.Context, string) (Conn, error) { return nil, errors.Join(ErrUnreachable, errDialled) }
@@ -113,6 +116,9 @@ func TestRefusedBeforeEnrolment(t *testing.T) {
 		}
 		if !slices.Equal(keys, c.keys) || errors.Is(err, errDialled) != (len(c.keys) == 0) {
 			t.Errorf("%s: refused for %q: %v", name, keys, err)
+		}
+		if n := len(cfg.Account.state.Jobs); n != 1 {
+			t.Errorf("%s: the account has %d jobs", name, n)
 		}
 	}
 }

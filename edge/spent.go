@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"math"
@@ -80,6 +81,19 @@ func (a *Account) afford(j *job, p *Policy) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.affordable(j, p)
+}
+
+// affordFirst is afford before a device enrols: it leaves no trace of the job.
+func (a *Account) affordFirst(j *job, p *Policy) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	task := hex.EncodeToString(j.task[:])
+	_, had := a.state.Jobs[task]
+	err := a.affordable(j, p)
+	if !had {
+		delete(a.state.Jobs, task)
+	}
+	return err
 }
 
 // affordable is afford; a.mu is held.

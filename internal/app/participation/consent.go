@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -83,19 +84,9 @@ func (c *consent) mayAccept(found []edge.PolicyError) bool {
 
 // asks says what is asked for and what it would mean, and waits for a yes.
 func (c *consent) asks(ctx context.Context, found []edge.PolicyError) bool {
-	var b strings.Builder
-	b.WriteString("\nThis job asks for more than this device allows:\n")
-	why := ""
-	for _, f := range found {
-		fmt.Fprintf(&b, "\n- %s.\n  Your limit: %s %s.\n", upper(f.What), f.Key, f.Want)
-		if f.Why != why { // two limits may have one reason
-			fmt.Fprintf(&b, "  %s.\n", f.Why)
-		}
-		why = f.Why
-	}
-	b.WriteString("\nNothing of your data was sent for it. If you want it nevertheless, type yes: ")
 	c.settle()
-	fmt.Fprint(c.to.Stderr, edge.Escape(b.String(), true))
+	width, _ := terminal.Width(c.to.Stderr)
+	fmt.Fprint(c.to.Stderr, edge.Escape(question(found, width), true))
 	answer := make(chan string, 1)
 	go func() { // a read of a terminal ends with its line, or with the process
 		line, _ := bufio.NewReader(io.LimitReader(c.to.Stdin, 1<<10)).ReadString('\n')
@@ -109,8 +100,25 @@ func (c *consent) asks(ctx context.Context, found []edge.PolicyError) bool {
 	}
 }
 
-// upper is a sentence's beginning.
-func upper(s string) string { return strings.ToUpper(s[:min(1, len(s))]) + s[min(1, len(s)):] }
+// question says what decides: what the job asks for beside the owner's limits, and once what that means.
+// Without a terminal the error has more: the flags, and what the job's operator could do.
+func question(found []edge.PolicyError, width int) string {
+	var b strings.Builder
+	b.WriteString("\nThis job asks for more than this device allows:\n")
+	var whys []string
+	for _, f := range found {
+		limit, _, _ := strings.Cut(f.Want, " (")
+		b.WriteString(terminal.Wrap(fmt.Sprintf("- %s: %s (your limit: %s)", f.Key, f.What, limit), width, "  ") + "\n")
+		if !slices.Contains(whys, f.Why) {
+			whys = append(whys, f.Why)
+		}
+	}
+	for _, why := range whys {
+		b.WriteString(terminal.Wrap(why+".", width, "") + "\n")
+	}
+	b.WriteString("Nothing of your data was sent for it. If you want it nevertheless, type yes: ")
+	return b.String()
+}
 
 // printConsents reminds an owner of what was accepted earlier.
 func printConsents(w io.Writer, given []edge.Consent) {

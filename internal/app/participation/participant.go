@@ -18,6 +18,7 @@ import (
 	"github.com/starling-fl/starling/internal/app/accounts"
 	"github.com/starling-fl/starling/internal/app/bench"
 	"github.com/starling-fl/starling/internal/leaf/terminal"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/known"
 )
@@ -68,6 +69,9 @@ func (m *Participant) Join(ctx context.Context, p *Part) error {
 		events = json.NewEncoder(m.Streams.Stdout)
 	}
 	shown := newView(stderr, events, func() uint64 { return promised(m.Account) })
+	if token, err := wire.ParseToken(p.Token); err == nil {
+		shown.where = token.URL
+	}
 	var leaks edge.Leaker
 	if !m.TrustLocal || m.TryLeak {
 		leaks = leaker(shown, m.Cores)

@@ -23,6 +23,7 @@ type view struct {
 	live     bool
 	width    int
 	promised func() uint64 // rounds of the job; 0: not known
+	where    string        // the coordinator's address; "": not known
 
 	mu       sync.Mutex
 	standing bool      // by mu and all below: a line stands
@@ -77,13 +78,13 @@ func (v *view) Show(e edge.Event) {
 	}
 	if !v.live {
 		if !often(e) {
-			fmt.Fprintln(v.w, edge.Escape(words(e), false))
+			fmt.Fprintln(v.w, edge.Escape(v.words(e), false))
 		}
 		return
 	}
 	if missed(e) {
 		v.clear()
-		fmt.Fprintln(v.w, terminal.Wrap(edge.Escape(words(e), false), v.width, ""))
+		fmt.Fprintln(v.w, terminal.Wrap(edge.Escape(v.words(e), false), v.width, ""))
 	}
 	if e.State == v.state && time.Since(v.painted) < repaint {
 		return
@@ -127,7 +128,7 @@ func (v *view) line(e edge.Event, now time.Time) string {
 			parts = append(parts, "about "+spoken(left)+" left")
 		}
 	}
-	doing := words(e)
+	doing := v.words(e)
 	if e.State == edge.Training && e.Total > 0 {
 		doing = fmt.Sprintf("training, step %d of %d", e.Done, e.Total)
 	}
@@ -159,6 +160,16 @@ func spoken(d time.Duration) string {
 // technical is what a socket says of its own end, to its programmer.
 var technical = regexp.MustCompile(`(?i)\b(?:code|status|errno) -?\d|\bdial|websocket|\b(?:wss?|https?|tcp|udp):|\btcp\b|\bEOF\b|i/o|deadline exceeded|\bsocket\b|connection re(?:set|fused)`)
 
+// words say what a device does, and with whom there is no connection.
+func (v *view) words(e edge.Event) string {
+	said := words(e)
+	if e.State != edge.Backoff || e.Limited || v.where == "" {
+		return said
+	}
+	what, why, _ := strings.Cut(strings.TrimPrefix(said, "no connection"), ": ")
+	return "no connection to " + v.where + what + ", until this is stopped: " + why
+}
+
 // words say what a device does, as its owner reads it; --json has the program's own.
 func words(e edge.Event) string {
 	round := ""
@@ -167,7 +178,7 @@ func words(e edge.Event) string {
 	}
 	because := ""
 	if e.Text != "" {
-		because = ": " + e.Text
+		because = ": " + oneLine(e.Text)
 	}
 	switch e.State {
 	case edge.Connecting:
@@ -236,6 +247,11 @@ func cause(text string) string {
 		}
 	}
 	return ""
+}
+
+// oneLine joins the lines of a text, such as the limits that a round is beyond.
+func oneLine(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(strings.TrimSpace(text), ":\n", ": "), "\n", "; ")
 }
 
 func rank(e edge.Event) string {

@@ -48,6 +48,20 @@ func TestWordsAreForPeople(t *testing.T) {
 	}
 }
 
+// Whom a device does not reach is named, and how long it tries.
+func TestNoConnectionNamesTheAddress(t *testing.T) {
+	var b bytes.Buffer
+	v := newView(&b, nil, func() uint64 { return 0 })
+	v.where = "https://fl.example:7411"
+	v.Show(edge.Event{State: edge.Backoff, Text: "dial tcp 127.0.0.1:1: connect: connection refused", Total: 5000})
+	v.Show(edge.Event{State: edge.Backoff, Text: "its owner's limit", Total: 6 * 3600_000, Limited: true})
+	want := "no connection to https://fl.example:7411; trying again in 5 s, until this is stopped: nothing listens at the coordinator's address: is it running?\n" +
+		"resting for 6 h 0 min: its owner's limit\n"
+	if b.String() != want {
+		t.Errorf("%q", b.String())
+	}
+}
+
 // Where there is no terminal each event that matters is a line, and nothing is written again.
 func TestPlainLines(t *testing.T) {
 	var b bytes.Buffer

@@ -81,7 +81,7 @@ func TestConsentAtATerminal(t *testing.T) {
 		c, owner := sits(t, args(l.token)...)
 		gone()
 		c.says(question)
-		if said := c.String(); !strings.Contains(said, "Nothing but this coordinator's honesty protects your data") || !strings.Contains(said, "own_noise at least 0.1") {
+		if said := strings.Join(strings.Fields(c.String()), " "); !strings.Contains(said, "Nothing but this coordinator's honesty protects your data") || !strings.Contains(said, "(your limit: at least 0.1)") {
 			t.Errorf("asked with: %s", said)
 		}
 		if _, err := io.WriteString(owner, no); err != nil {
