@@ -135,7 +135,7 @@ func TestNobodyIsDrawnBeforeEnoughAreThere(t *testing.T) {
 	}
 	tb.players = tb.players[:present]
 	tb.onProgress = func(p monitor.Status) {
-		if p.State != monitor.StateWaiting && p.State != monitor.StateFinished {
+		if p.State != monitor.StateWaiting && p.State != monitor.StateStopped {
 			t.Errorf("state %s with %d connected", p.State, p.Connected)
 		}
 		if p.State == monitor.StateWaiting && p.Connected == present {

@@ -120,6 +120,12 @@ func (c *Coordinator) recall() error {
 	}
 	for _, rec := range c.monitor.Rounds() {
 		c.status.RoundID = rec.RoundID
+		if c.monitor.Whole() {
+			c.total.Dropped, c.total.Absent = c.total.Dropped+rec.Dropped, c.total.Absent+rec.Absent
+			if c.deviceRds += rec.Cohort - rec.Absent; !rec.Released {
+				c.total.Abandoned++
+			}
+		}
 		if rec.Accuracy != nil {
 			c.status.Measured = monitor.Measured{Validation: rec.Accuracy, ValidationVersion: rec.Version}
 		}

@@ -41,6 +41,9 @@ type History interface {
 // maxRecords is how many records are shown, and remembered.
 const maxRecords = store.MaxHistory
 
+// Whole reports whether Recall has loaded every round of earlier processes.
+func (m *Monitor) Whole() bool { return m.whole }
+
 // Recall loads the history of earlier processes, and stores there from now on.
 func (m *Monitor) Recall(h History) error {
 	m.history = h
@@ -48,6 +51,7 @@ func (m *Monitor) Recall(h History) error {
 	if err != nil {
 		return err
 	}
+	m.whole = len(lines) < maxRecords
 	for _, b := range lines {
 		rec, err := parseRecord(b)
 		if err != nil {

@@ -30,6 +30,7 @@ type Monitor struct {
 	lines    occurrences
 	watchers atomic.Int32
 	history  History // where records outlive the process; set by Recall
+	whole    bool    // all earlier rounds are known; set by Recall
 
 	mu      sync.Mutex
 	view    Overview      // by mu: the last that was published
@@ -65,14 +66,18 @@ func (m *Monitor) Metrics() *Metrics { return m.metrics }
 
 // Publish makes a job's status and result visible, with the bytes so far, and returns the status.
 // devices is the number of devices that answered the first turn of a round, over all rounds of this
-// run. settled says that no round is under way. v needs a cohort only if Monitor.Watched.
+// run and, if all are known, of earlier ones. settled says that no round is under way. v needs a cohort only if Monitor.Watched.
 func (m *Monitor) Publish(v Overview, r Result, devices int, settled bool) Status {
 	run := m.meter.parts()
 	m.tell(func() {
 		v.Status.Parts = m.before.plus(run)
 		v.Status.Traffic = v.Status.Parts.traffic()
 		r.Validation, r.Guarantees = v.Status.Validation, v.Status.Guarantees
-		r.moved(run, v.Status.Parts, devices)
+		counted := run
+		if m.whole {
+			counted = v.Status.Parts
+		}
+		r.moved(counted, v.Status.Parts, devices)
 		m.view, m.result = v, r
 		m.public = v.Status.PublicStatus.after(m.public, settled)
 	})

@@ -74,8 +74,8 @@ func TestBytesBelongToTheirRound(t *testing.T) {
 		t.Errorf("recalled\n%+v\nof\n%+v", later.Rounds(), m.Rounds())
 	}
 	move(later, 3, 0)
-	if s := later.Publish(Overview{}, Result{}, 0, true); s.BytesUp != 140 || later.Result().BytesUp != 3 {
-		t.Errorf("after a restart the job has %+v, the run %+v", s.Traffic, later.Result().Traffic)
+	if s := later.Publish(Overview{}, Result{}, 14, true); s.BytesUp != 140 || later.Result().BytesUp != 140 || later.Result().BytesUpPerDeviceRound != 10 || !later.Whole() {
+		t.Errorf("after a restart the job has %+v, its result %+v", s.Traffic, later.Result())
 	}
 }
 

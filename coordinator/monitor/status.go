@@ -107,10 +107,12 @@ type Measured struct {
 
 // Result is what a job has achieved.
 type Result struct {
-	Rounds     int                   `json:"rounds"`    // committed
-	Abandoned  int                   `json:"abandoned"` // rounds of this run that released nothing
-	Dropped    int                   `json:"dropped"`   // devices that left a round that they were in, over all rounds of this run
-	Absent     int                   `json:"absent"`    // devices that were drawn and not there, over all rounds of this run
+	Rounds int `json:"rounds"` // committed
+	// What is counted is counted since the job began, over restarts; in a job of 2000 rounds and more
+	// since this process began.
+	Abandoned  int                   `json:"abandoned"` // rounds that released nothing
+	Dropped    int                   `json:"dropped"`   // devices that left a round that they were in, over all rounds
+	Absent     int                   `json:"absent"`    // devices that were drawn and not there, over all rounds
 	Adapter    *model.Adapter        `json:"-"`
 	Checkpoint string                `json:"checkpoint"` // folder of the released checkpoint
 	Validation []metric.RankAccuracy `json:"validation,omitempty"`
@@ -120,7 +122,7 @@ type Result struct {
 	Private  bool    `json:"private"`
 	ClipNorm float64 `json:"clip_norm"` // after the last round
 
-	// Traffic of this run in all, and divided by device and round for the devices that answered
+	// Traffic in all, and divided by device and round for the devices that answered
 	// the round's first turn.
 	Traffic
 	BytesUpPerDeviceRound   float64 `json:"bytes_up_per_device_round"`
@@ -135,8 +137,8 @@ type Result struct {
 	LedgerHead string `json:"ledger_head"`
 }
 
-// moved fills in what crossed the sockets in this run, and since the job began; devices is
-// how many answered the first turn of a round, over all rounds of this run.
+// moved fills in what crossed the sockets in what is counted, and since the job began; devices is
+// how many answered the first turn of a round, over all rounds that are counted.
 func (r *Result) moved(run, job Parts, devices int) {
 	once := run.Once()
 	r.Traffic, r.Parts, r.BytesOnceUp, r.BytesOnceDown = run.traffic(), job, once.Up, once.Down

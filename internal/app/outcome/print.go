@@ -27,7 +27,9 @@ func (r Report) Print(w io.Writer) error {
 	if r.ClipNorm != nil {
 		say("Clip norm: %.4g in the first round, %.4g after the last", r.clipNorm, *r.ClipNorm)
 	}
-	say("Each device and round: %s up, %s down", terminal.Bytes(int64(r.BytesUp)), terminal.Bytes(int64(r.BytesDown)))
+	if r.BytesUp+r.BytesDown > 0 { // else nobody counted
+		say("Each device and round: %s up, %s down", terminal.Bytes(int64(r.BytesUp)), terminal.Bytes(int64(r.BytesDown)))
+	}
 	if r.BytesOnceDown > 0 {
 		say("Once, all devices together: %s up, %s down (base, programs, page)", terminal.Bytes(r.BytesOnceUp), terminal.Bytes(r.BytesOnceDown))
 	}

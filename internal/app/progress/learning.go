@@ -18,6 +18,8 @@ type Learning struct {
 	last      int // version of the last measurement
 	saidFloor bool
 	saidStall float64 // the best that a stall was last said of
+	below     int     // measurements in a row far below the best
+	saidFall  bool
 }
 
 // NewLearning watches a job of so many rounds, whose accuracies are means over so many texts
@@ -25,6 +27,9 @@ type Learning struct {
 func NewLearning(majority float64, texts, rounds int) *Learning {
 	return &Learning{majority: majority, texts: texts, rounds: rounds}
 }
+
+// leastFall is how far accuracy must have fallen to be said to.
+const leastFall = 0.15
 
 // leastSeen is how many measurements say something.
 const leastSeen = 4
@@ -55,6 +60,15 @@ func (l *Learning) observe(version int, accuracy float64) string {
 			"See whether texts and labels fit each other; else lower training.learning_rate", l.seen, 100*l.best, 100*l.majority)
 	}
 	deviation := math.Sqrt(math.Max(l.best*(1-l.best), 0.01) / float64(l.texts))
+	// Ranks differ in accuracy from round to round: one that is far below says nothing, several in a row do.
+	if l.below++; l.best-accuracy <= max(leastFall, 4*deviation) {
+		l.below = 0
+	}
+	if l.below >= leastSeen && !l.saidFall {
+		l.saidFall = true
+		return fmt.Sprintf("accuracy has fallen: %.1f %% after round %d, and far below that in the last %d measurements (now %.1f %%). "+
+			"Training may diverge: lower training.learning_rate or server.learning_rate", 100*l.best, l.at, l.below, 100*accuracy)
+	}
 	if patience := max(leastSeen, l.rounds/4); version-l.at >= patience && l.best > l.saidStall+deviation {
 		l.saidStall = l.best
 		return fmt.Sprintf("no rise in the last %d rounds (best %.1f %%, after round %d): more rounds cost budget and may bring nothing. "+

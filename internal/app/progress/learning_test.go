@@ -36,6 +36,14 @@ func TestLearningIsSaid(t *testing.T) {
 		!strings.Contains(said[1], "(best 80.0 %, after round 7)") {
 		t.Errorf("standing still twice: %q", said)
 	}
+	// It diverges: said once. One bad rank, or several that are not far below, are nothing.
+	if said := say(Learning{majority: 0.1, texts: 400, rounds: 30}, 0.6, 0.7, 0.8, 0.82, 0.4, 0.3, 0.2, 0.12, 0.1, 0.11); len(said) != 1 ||
+		!strings.Contains(said[0], "82.0 % after round 4") || !strings.Contains(said[0], "Training may diverge") {
+		t.Errorf("diverging: %q", said)
+	}
+	if said := say(Learning{majority: 0.1, texts: 400, rounds: 40}, 0.6, 0.7, 0.82, 0.5, 0.8, 0.5, 0.5, 0.5, 0.81, 0.7, 0.69, 0.7, 0.71); strings.Contains(strings.Join(said, ""), "fallen") {
+		t.Errorf("ranks that differ: %q", said)
+	}
 	var none *Learning
 	if said := none.observe(1, 0.5); said != "" {
 		t.Errorf("without validation: %q", said)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/coordinator/server"
+	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/app/bases"
 	"github.com/starling-fl/starling/internal/app/evaluation"
 	"github.com/starling-fl/starling/internal/app/outcome"
@@ -18,6 +19,7 @@ import (
 	"github.com/starling-fl/starling/internal/app/rehearsal"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/web"
 )
 
 // runOne serves one job until it is done, and reports what it released.
@@ -146,13 +148,14 @@ func (p *parts) serveOne(ctx context.Context, c *coordinator.Coordinator, s *ser
 		if p.URL == "" && loopback(e) { // only this machine reaches it, and its operator is here
 			trusted = " --trust-local"
 		}
-		fmt.Fprintf(p.Stderr, "listening on %s\njoin with: starling join %s --data FILE%s\nor open %s/#%s in a browser\n",
-			e.Listener.Addr(), token, trusted, url, token)
+		fault := web.Fault(edge.Protocol())
+		fmt.Fprintf(p.Stderr, "listening on %s\njoin with: starling join %s --data FILE%s\n%s", e.Listener.Addr(), token, trusted, forBrowsers(fault, url, token))
 		for _, origin := range p.Origins {
 			fmt.Fprintf(p.Stderr, "pages of %s may take part, too\n", origin)
 		}
-		link, local := s.JoinLink()
-		printQR(p.Stderr, link, local, p.QR)
+		if link, local := s.JoinLink(); fault == "" {
+			printQR(p.Stderr, link, local, p.QR)
+		}
 		return nil
 	}, func(_ *server.Endpoint, dashboard string) error {
 		fmt.Fprintf(p.Stderr, "dashboard, for the operator alone: %s\n", Dashboard(dashboard, s.AdminToken()))

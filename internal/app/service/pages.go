@@ -17,6 +17,14 @@ func Pages(to io.Writer) http.Handler {
 	return web.Handler(edge.Protocol())
 }
 
+// forBrowsers is the line that says where browsers join; "" where a fault keeps them from it, which was said.
+func forBrowsers(fault, url, token string) string {
+	if fault != "" {
+		return ""
+	}
+	return fmt.Sprintf("or open %s/#%s in a browser\n", url, token)
+}
+
 // Dashboard is the operator's page at an address. The token is behind the #: browsers do not send
 // it, and the page removes it from the address.
 func Dashboard(url, adminToken string) string { return url + "/dashboard#" + adminToken }
