@@ -148,16 +148,21 @@ async function exportsOf(entry) {
   return { contents: made.contents, exports: await import(`data:text/javascript;base64,${Buffer.from(made.contents).toString("base64")}`) };
 }
 
-/** The catalogues: English, which pages hold, and the others, each a file that pages fetch where they speak it. */
-async function buildLanguages() {
+/** The catalogues: English, and the others with the module that each is. */
+async function catalogues() {
   const en = { ...(await exportsOf("src/language/en.ts")).exports.en, ...(await exportsOf("src/language/en-later.ts")).exports.later };
   const others = [];
   for (const file of readdirSync(join(here, "src/language")).filter((f) => /^[a-z]{2,3}\.ts$/.test(f) && f !== "en.ts").sort()) {
     const { contents, exports } = await exportsOf(`src/language/${file}`);
-    const { tag, name, messages } = exports.default;
-    others.push({ tag, name, messages, file: `assets/${asset(`language-${tag}`, ".js", contents).name}` });
+    others.push({ ...exports.default, contents });
   }
   return { en, others };
+}
+
+/** English, which pages hold, and the others, each a file that pages fetch where they speak it. */
+async function buildLanguages() {
+  const { en, others } = await catalogues();
+  return { en, others: others.map(({ tag, name, messages, contents }) => ({ tag, name, messages, file: `assets/${asset(`language-${tag}`, ".js", contents).name}` })) };
 }
 
 const escaped = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
@@ -216,6 +221,17 @@ async function buildPages() {
   emit("favicon.svg", readFileSync(join(here, "pages/favicon.svg")));
 }
 
+/** The texts of the join page that the package's element shows, by language. */
+async function consentWords() {
+  const { en, others } = await catalogues();
+  const wanted = /^(limit|state)\.|^(join|trust|plain\.stop|data\.file|asks\.(who|nobody|unconfirmed)|limits\.(title|decide|own|accept)|device\.(pause|resume|stop))$/;
+  const all = Object.keys(en).filter((key) => wanted.test(key));
+  for (const key of ["join", "trust", "plain.stop", "data.file", "asks.who", "asks.nobody", "asks.unconfirmed", "limits.title", "limits.own", "limits.accept", "state.round", "device.stop"]) {
+    if (!all.includes(key)) throw new Error(`<starling-consent> shows the message ${key}, which English does not have`);
+  }
+  return Object.fromEntries([{ tag: "en", messages: en }, ...others].map(({ tag, messages }) => [tag, Object.fromEntries(all.map((key) => [key, messages[key]]))]));
+}
+
 /**
  * The npm package: the program packed as it lies in dist/, whose worker unpacks it, so that no site has to set up
  * anything for it; the rest is small.
@@ -233,6 +249,7 @@ async function buildPackage() {
   const node = { format: "esm", minify: false, external: ["node:*"] };
   await put("node.js", "node", node);
   await put("node-worker.js", "node-worker", node);
+  await put("consent.js", "consent", { format: "esm", minify: false, external: ["./index.js"], define: { CONSENT_WORDS: JSON.stringify(await consentWords()) } });
   // A script that is no module knows its address while it is run, and not later.
   await put("edge.global.js", "index", { format: "iife", globalName: "Starling", define: { "import.meta.url": "starlingAt" },
     banner: { js: "var starlingAt=globalThis.document?.currentScript?.src??location.href;" } });

@@ -138,14 +138,14 @@ for (const name of names) {
   });
 }
 
-test("the example for React is of the package's types", { timeout: 300_000 }, async () => {
+test("the examples for React are of the package's types", { timeout: 300_000 }, async () => {
   const { dir } = furnished();
   const app = join(dir, "typed");
   mkdirSync(app, { recursive: true });
-  cpSync(join(workshop, "../../../examples/web/Join.tsx"), join(app, "Join.tsx"));
+  for (const example of ["Join.tsx", "Consent.tsx"]) cpSync(join(workshop, "../../../examples/web", example), join(app, example));
   const compile = async () => {
     writeFileSync(join(app, "tsconfig.json"), JSON.stringify({ compilerOptions: { target: "ES2022", module: "ES2022", moduleResolution: "bundler", strict: true,
-      jsx: "react-jsx", noEmit: true, lib: ["ES2022", "DOM"], types: [], skipLibCheck: true }, files: ["Join.tsx"] }));
+      jsx: "react-jsx", noEmit: true, lib: ["ES2022", "DOM"], types: [], skipLibCheck: true }, files: ["Join.tsx", "Consent.tsx"] }));
     return run(join(workshop, "node_modules/.bin/tsc"), ["-p", app]).then(() => "", (error) => error.stdout);
   };
   assert.equal(await compile(), "");
