@@ -33,7 +33,7 @@ func (s *Server) routes() []route {
 		{"GET /v1/admin/ledger.json", store.RoleViewer, s.serveLedger},
 		{"GET /v1/admin/adapter/{file}", store.RoleViewer, s.serveAdapter},
 		{"GET /v1/admin/adapter.zip", store.RoleViewer, s.serveArchive},
-		{"GET /v1/admin/fleet.json", store.RoleViewer, s.serveFleet},
+		{"GET /v1/admin/fleet.json", store.RoleViewer, ofFleet(s.serveFleet)},
 		{"GET /v1/admin/forecast.json", store.RoleViewer, s.serveForecast},
 		{"GET /v1/admin/paused.json", store.RoleViewer, s.servePaused},
 		{"POST /v1/admin/job/{act}", store.RoleOperator, s.serveSteering},
@@ -46,7 +46,7 @@ func (s *desk) routes() []route {
 	return append(s.open(), []route{
 		{"GET /v1/openapi.json", store.RoleViewer, s.serveOpenAPI},
 		{"GET /v1/admin/who.json", store.RoleViewer, s.serveWho},
-		{"GET /v1/admin/devices.json", store.RoleViewer, s.serveDevices},
+		{"GET /v1/admin/devices.json", store.RoleViewer, ofFleet(s.serveDevices)},
 		{"POST /v1/admin/devices/{identity}/{act}", store.RoleOperator, s.serveJudgement},
 		{"GET /v1/admin/invitation.json", store.RoleOperator, s.serveInvitation}, // its link enrols devices
 		{"GET /v1/admin/reached.json", store.RoleOperator, s.serveReached},

@@ -66,6 +66,17 @@ func (s *desk) shows(r *http.Request) (*store.Operator, error) {
 	return &o, err
 }
 
+// ofFleet refuses those who were shown one job alone what is of the whole fleet: the devices of all jobs.
+func ofFleet(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if who(r).Job != "" {
+			http.Error(w, "this link shows one job, and the devices are the whole fleet's", http.StatusForbidden)
+			return
+		}
+		serve(w, r)
+	}
+}
+
 // asks lets through who shows the token of an operator with the role.
 func (s *desk) asks(role store.Role, serve http.HandlerFunc) http.HandlerFunc {
 	if role == "" {
@@ -130,7 +141,7 @@ func life(seconds int64) time.Duration {
 func (s *desk) serveWho(w http.ResponseWriter, r *http.Request) {
 	o := who(r)
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{"name": o.Name, "role": o.Role}) // the reader is gone: nobody to tell
+	_ = json.NewEncoder(w).Encode(map[string]any{"name": o.Name, "role": o.Role, "job": o.Job}) // the reader is gone: nobody to tell
 }
 
 func (s *desk) serveOperators(w http.ResponseWriter, r *http.Request) {

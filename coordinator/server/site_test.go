@@ -182,6 +182,7 @@ func TestSite(t *testing.T) {
 		t.Fatalf("a link: %d %s", code, body)
 	}
 	for path, want := range map[string]int{"/jobs/one/v1/admin/who.json": 200, "/jobs/one/metrics": 200, "/jobs/root/v1/admin/who.json": 401,
+		"/jobs/one/v1/admin/fleet.json": 403, "/jobs/one/v1/admin/devices.json": 403, "/jobs/one/v1/admin/paused.json": 200,
 		"/v1/admin/who.json": 401, "/v1/admin/jobs.json": 401, "/v1/admin/spending.json": 401, "/metrics": 401} {
 		if code, _ := asked(t, h, "GET", path, map[string]string{"Authorization": "Bearer " + link.Token}); code != want {
 			t.Errorf("%s by a link to one job: %d, want %d", path, code, want)

@@ -228,11 +228,13 @@ async function configuration(): Promise<void> {
 async function introduce(over: AbortSignal): Promise<void> {
   while (!over.aborted) {
     try {
-      const { name, role } = (await (await call("who.json")).json()) as { name: string; role: string };
+      const { name, role, job } = (await (await call("who.json")).json()) as { name: string; role: string; job?: string };
       if (over.aborted) return; // it was of another token
       const acts = role !== "viewer";
       say("who", `for ${name}, ${role}`);
       show("access-section", acts);
+      show("fleet-section", !job); // who was shown one job sees no devices of others
+      fleet.hidden = Boolean(job);
       fleet.judges = steering.steers = acts;
       return void await Promise.all([access.load(), steering.load()]);
     } catch (error) {

@@ -177,3 +177,12 @@ test("Node without a WebSocket is told so by a typed error", () => {
   const said = execFileSync(process.execPath, ["--input-type=module", "-e", ask], { encoding: "utf8" });
   assert.match(said, /^StarlingError unsupported .*Node 22/);
 });
+
+test("the README's sizes are those of what was built", () => {
+  const said = readFileSync(join(web, "edge/README.md"), "utf8").replace(/\s+/g, " ");
+  const [, light, full, lightBr, fullBr] = /`edge\.bin\.gz` has ([\d.]+) MB, `edge-full\.bin\.gz` ([\d.]+)\. The `\.br` files \(([\d.]+) and ([\d.]+) MB\)/.exec(said);
+  for (const [file, mb] of [["edge.bin.gz", light], ["edge-full.bin.gz", full], ["edge.bin.br", lightBr], ["edge-full.bin.br", fullBr]]) {
+    const is = statSync(join(web, "edge/dist", file)).size / 1e6;
+    assert.ok(Math.abs(is - Number(mb)) < 0.1, `${file} has ${is.toFixed(2)} MB, the README says ${mb}`);
+  }
+});

@@ -14,6 +14,8 @@ const apart = 3000; // ms between two questions for a list that may have changed
 export class Fleet {
   readonly #call: Call;
   #judges = false;
+  /** Whether who looks was shown one job alone: the devices are the whole fleet's. */
+  hidden = false;
   #from = 0;
   #loading = false;
   #fresh = false;
@@ -57,7 +59,7 @@ export class Fleet {
 
   /** Asks for the page again. */
   async load(): Promise<void> {
-    if (this.#loading) return;
+    if (this.#loading || this.hidden) return;
     this.#loading = this.#fresh = true;
     this.#asked = Date.now();
     let failed = false;
