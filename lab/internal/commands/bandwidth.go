@@ -47,7 +47,7 @@ func newBandwidthCmd(a *command.App) *cobra.Command {
 	var f bandwidthFlags
 	cmd := &cobra.Command{
 		Use:   "bandwidth",
-		Short: "Measure what each quantization scheme costs on the wire, and what it loses",
+		Short: "Measure each quantization scheme's bytes on the wire and its error",
 		Long: `Run real rounds for each scheme, codec and rank - a coordinator and a fleet of
 devices in this process, joined by real sockets - and count every byte where it
 crosses the devices' sockets, keys and framing included. Beside the bytes stands

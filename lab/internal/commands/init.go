@@ -46,7 +46,7 @@ func newInitCmd(a *command.App) *cobra.Command {
 	f := initFlags{engine: plugins.Flags()}
 	cmd := &cobra.Command{
 		Use:   "init --data FILE --devices N",
-		Short: "Write a job file for a fleet, and try on your data what it can afford",
+		Short: "Write a job file for a fleet, and simulate on your data which epsilon it can afford",
 		Long: `Read a labelled file, find its columns and labels, and write a job file for a fleet of
 devices that hold such data. Before that the fleet is simulated on the file, without noise
 and at several epsilons: the table says what accuracy each would come to, and how long the

@@ -24,7 +24,7 @@ func newReproduceCmd(a *command.App) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "reproduce FOLDER --out FOLDER",
-		Short: "Compare the results of presets with what was published",
+		Short: "Compare the results of presets with published ones",
 		Long: `Read the tables in FOLDER, each the results.csv of starling sweep --preset NAME under
 the name NAME.csv. Write REPRODUCTION.md with a verdict on each claim, and results/NAME.md for each
 preset: means and spreads over seeds, paired differences with intervals, rho, and why ours differ.

@@ -55,7 +55,7 @@ func newSimulateCmd(a *command.App) *cobra.Command {
 	f := simulateFlags{settings: sweep.DefaultSettings(), engine: plugins.Flags()}
 	cmd := &cobra.Command{
 		Use:   "simulate",
-		Short: "Ask what accuracy a deployment would reach, at what privacy and bytes, before deploying anything",
+		Short: "Simulate a deployment: its accuracy, privacy and bytes",
 		Long: `Run a job over a population of up to millions in this process: the same draws,
 the same training programs, the same clipping, quantization and noise as over
 sockets, without sockets and masks. By default a small cohort is trained with the

@@ -45,7 +45,7 @@ func newSweepCmd(a *command.App) *cobra.Command {
 	f := sweepFlags{engine: plugins.Flags()}
 	cmd := &cobra.Command{
 		Use:   "sweep FILE|--preset NAME",
-		Short: "Simulate a grid of settings and keep one table of what each came to",
+		Short: "Simulate a grid of settings and keep one table of results",
 		Long: `Simulate every combination of a sweep file's axes and seeds (docs/SIMULATE.md). Runs
 that are done are skipped, an interrupted one goes on: give the same command again. One that fails, such as by
 training that diverges, is noted and left behind; several processes may share a folder.

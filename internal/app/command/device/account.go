@@ -21,7 +21,7 @@ func newAccountCmd(a *command.App) *cobra.Command {
 	var columns dataset.Columns
 	cmd := &cobra.Command{
 		Use:   "account --data FILE",
-		Short: "Show what a data set on this machine has given, job by job and in all",
+		Short: "Show the contributions of a data set on this machine, job by job and in all",
 		Long: `Show what 'starling join' has noted of a data set: rounds announced, begun, handed
 over and said to be released, for each job, and what all of them have cost
 together. The data set is known by its examples: a copy of the file, or the file

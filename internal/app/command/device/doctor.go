@@ -18,7 +18,7 @@ func newDoctorCmd(a *command.App) *cobra.Command {
 	policy := participation.Policy{Set: func(*edge.Policy) error { return nil }}
 	cmd := &cobra.Command{
 		Use:   "doctor [TOKEN|URL|@FILE|-]",
-		Short: "Look at what keeps this machine from taking part, and say how to put it right",
+		Short: "Check whether this machine can take part, and name remedies",
 		Long: `Look at this machine's processor, memory and disk and, given a join token or the
 coordinator's address, at the way there (proxy, TLS, clock, WebSocket), at what the job asks for
 beyond your limits, and at how long a step of it takes here. Nobody enrols, and nothing is sent.

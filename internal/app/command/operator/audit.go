@@ -16,7 +16,7 @@ import (
 func newAuditCmd(a *command.App, p Plots) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Attack a released model: whose documents was it trained on, what did it keep of them?",
+		Short: "Attack a released model: find its training documents, and what it kept of them",
 		Long: `Attack a released model as somebody would who wants to know whose documents it was
 trained on (membership), or what it kept of them (memorization), and bound its epsilon
 from below by canary documents (epsilon). For whoever ran the job, or an auditor: it

@@ -22,7 +22,7 @@ func newAuditMembershipCmd(a *command.App) *cobra.Command {
 	var f membershipFlags
 	cmd := &cobra.Command{
 		Use:   "membership --checkpoint DIR --members FILE --others FILE",
-		Short: "Tell members from others by what a released model says of their documents",
+		Short: "Tell members from others by a released model's answers on their documents",
 		Long: `Attack whose documents a released model was trained on, provider by provider (or user
 by user): what it says of their examples is brought to a few means, and told apart by
 clusters that know nothing (AZK), by a random forest that knows some providers (APK),

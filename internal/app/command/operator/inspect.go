@@ -14,7 +14,7 @@ func newInspectCmd(a *command.App) *cobra.Command {
 	var segments bool
 	cmd := &cobra.Command{
 		Use:   "inspect FILE.wasm",
-		Short: "Verify a training program and print what it is",
+		Short: "Verify a training program and describe it",
 		Long: `Verify a training program as an edge would before running it, and print what it
 is: its hash, its memory, the tensors that it reads and writes, and the proved
 bound on what a segment may cost. A file that an edge would refuse is refused

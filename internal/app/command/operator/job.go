@@ -28,7 +28,7 @@ func newJobCmd(a *command.App) *cobra.Command {
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "check FILE",
-		Short: "Say whether a job file can be run, and with what defaults",
+		Short: "Check whether a job file can be run, and print its defaults",
 		Long: `Read a job file as serve does and name the first key that cannot be. If its base is
 here, the job is rehearsed: what devices would ask their owners about whose owners have set
 nothing, elsewhere and with --trust-local, and whether two steps on made-up examples diverge.`,

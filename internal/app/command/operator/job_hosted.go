@@ -106,7 +106,7 @@ func jobActCmd(a *command.App, name, short string, want store.Want) *cobra.Comma
 func newJobLedgerCmd(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ledger --dir DIR",
-		Short: "Verify what all jobs of a server spent together, and say what that comes to",
+		Short: "Verify a server's ledger, and print the joint cost of its jobs",
 		Args:  command.NoArgs,
 	}
 	with := fleetFlags(cmd)

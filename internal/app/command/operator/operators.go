@@ -16,7 +16,7 @@ import (
 func newOperatorCmd(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "operator",
-		Short: "Name who may see and steer a coordinator, and list what they did",
+		Short: "Name a coordinator's operators, and list their acts",
 		Long: `An operator shows a token of its own to the dashboard, to /metrics and to the commands
 that take --server. A viewer sees; an operator invites, bans and pardons devices, pauses
 the job and names viewers, too; an admin also names operators. Who has the coordinator's folder is an admin without a
@@ -93,7 +93,7 @@ type acts struct {
 }
 
 func newOperatorActsCmd(a *command.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "log --dir DIR", Short: "List what operators did, by whom and when, and check that nothing was changed since", Args: command.NoArgs}
+	cmd := &cobra.Command{Use: "log --dir DIR", Short: "List operators' acts, and verify that the list was not changed", Args: command.NoArgs}
 	with := fleetFlags(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		return with(func(h admin.Fleet) error {

@@ -58,7 +58,7 @@ func newPrivacyAuditCmd(a *command.App, p Plots) *cobra.Command {
 	f := auditFlags{plots: p}
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Hold a job's noise, coins and ledger against what they must be, and what canaries show against its epsilon",
+		Short: "Test a job's noise, coins and ledger, and compare its epsilon with what canaries show",
 		Long: `First come the checks: the audit knows each exact sum, and so the noise. It holds its
 variance, in all and by coordinate, its correlation within and between rounds, the
 size and members of cohorts, the rate of hits, the norm of an extremal device and the

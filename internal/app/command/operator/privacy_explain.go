@@ -15,7 +15,7 @@ func newPrivacyExplainCmd(a *command.App) *cobra.Command {
 	var simulatedOf, simulatedCohort int
 	cmd := &cobra.Command{
 		Use:   "explain",
-		Short: "Say in plain words what a job protects, from whom, and what it does not",
+		Short: "Explain in plain words what a job protects, and from whom",
 		Example: `  starling privacy explain --job job.yaml
   starling privacy explain --population 1000 --sampling-rate 0.1 --noise-multiplier 1.1 --rounds 200`,
 		Args: command.NoArgs,

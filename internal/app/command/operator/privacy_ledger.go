@@ -14,7 +14,7 @@ func newPrivacyLedgerCmd(a *command.App) *cobra.Command {
 	var accountant string
 	cmd := &cobra.Command{
 		Use:   "ledger DIR...",
-		Short: "Verify privacy ledgers and print what they have spent, together where there are several",
+		Short: "Verify privacy ledgers and print their cost, together for several",
 		Long: `Read the ledger in a coordinator's folder, check its hash chain, account for
 every entry again from what is recorded, and print both. A cut at the end of a
 ledger does not show in itself: compare the head with one kept elsewhere.

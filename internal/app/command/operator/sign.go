@@ -33,7 +33,7 @@ func newJobSignCmd(a *command.App) *cobra.Command {
 	var key, domain, address string
 	cmd := &cobra.Command{
 		Use:   "sign FILE --domain DOMAIN --address URL --key FILE",
-		Short: "Sign what a job file says of who asks, with a key of your domain",
+		Short: "Sign a job file's statement of who asks, with a key of your domain",
 		Long: `Sign the section about of a job file for the address at which devices reach its coordinator.
 Add the three lines to the section, and serve the printed file at
 https://DOMAIN/.well-known/starling.json. Owners then read that your domain confirms it.
