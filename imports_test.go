@@ -81,7 +81,8 @@ internal/app/command/device: internal/app/accounts internal/app/checkup internal
     model internal/app/bench internal/app/participation internal/app/bases internal/app/usage internal/app/inspection internal/app/idle internal/app/unattended
 internal/app/command/operator: coordinator internal/protocol/card job/statement internal/leaf/named dp/audit dp/audit/membership coordinator/natsaccess coordinator/relay coordinator/server coordinator/store data/dataset
     dp dp/accounting model/hub internal/leaf/strict internal/app/command internal/app/dossier internal/leaf/durable internal/app/engine internal/app/engine/plugins
-    internal/app/rehearsal internal/app/evaluation internal/app/exposure internal/app/fleetdata internal/app/inspection internal/app/spent internal/leaf/terminal internal/protocol/wire job model model/known
+    internal/app/rehearsal internal/app/evaluation internal/app/exposure internal/app/fleetdata internal/app/inspection internal/app/spent internal/leaf/terminal internal/protocol/wire job model model/gguf
+    model/known
     secagg secagg/strength coordinator/core internal/app/guarantee internal/app/checkup internal/app/admin internal/app/demo internal/app/sim internal/app/bases internal/app/bases/start internal/app/usage internal/app/service
     coordinator/jobs
 internal/protocol/contentcoding:
@@ -147,6 +148,7 @@ model: internal/leaf/durable quant/nf4
 model/base: model
 model/base/llama: model
 model/known:
+model/gguf: model data/tokenizer
 model/peft: model
 model/nn: job/training model data/task model/trainer
 model/nn/hosted: model model/nn data/task model/trainer

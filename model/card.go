@@ -19,8 +19,11 @@ func (c *Checkpoint) Card(rank int, format string) []byte {
 	var b strings.Builder
 	lay := c.Adapter.layout
 	library := "peft"
-	if format == exportMerged {
+	switch format {
+	case exportMerged:
 		library = "transformers"
+	case ExportGGUF, ExportGGUFAdapter:
+		library = "gguf"
 	}
 	task := lay.Method.Task.of()
 	pipeline, reads := task.pipeline, "text"
@@ -115,6 +118,12 @@ func (c *Checkpoint) usage(format string) string {
 	config := c.Adapter.layout.Config
 	if format == formatCheckpoint {
 		return "# a checkpoint of Starling's, which trains more than LoRA: starling export --format peft or merged writes what others load\n"
+	}
+	switch format {
+	case ExportGGUF:
+		return "from llama_cpp import Llama  # llama-cli -m model.gguf and programs over llama.cpp read it, too\n\nmodel = Llama(\"model.gguf\")\nprint(model(\"Hello\", max_tokens=20))\n"
+	case ExportGGUFAdapter:
+		return "from llama_cpp import Llama  # llama-cli --lora adapter.gguf reads it, too\n\nmodel = Llama(\"base.gguf\", lora_path=\"adapter.gguf\")\nprint(model(\"Hello\", max_tokens=20))\n"
 	}
 	trust := ""
 	if !config.standard() {

@@ -9,6 +9,12 @@ const (
 	exportBare   = "safetensors" // the tensors alone
 )
 
+// Formats of GGUF files, which model/gguf writes: for cards.
+const (
+	ExportGGUF        = "gguf"         // the whole model
+	ExportGGUFAdapter = "gguf adapter" // the adapter alone
+)
+
 // ExportFormats are what [Checkpoint.Export] writes.
 func ExportFormats() []string { return []string{ExportPEFT, exportMerged, exportBare} }
 

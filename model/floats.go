@@ -17,7 +17,7 @@ func encodeFloats(dtype string, v []float32) ([]byte, error) {
 	case "F16":
 		out := make([]byte, 2*len(v))
 		for i, x := range v {
-			binary.LittleEndian.PutUint16(out[2*i:], toF16(x))
+			binary.LittleEndian.PutUint16(out[2*i:], ToF16(x))
 		}
 		return out, nil
 	case "BF16":
@@ -66,8 +66,8 @@ func toBF16(x float32) uint16 {
 	return uint16((b + 0x7fff + b>>16&1) >> 16)
 }
 
-// toF16 rounds to nearest even; beyond 65504 (and its rounding) is infinity.
-func toF16(x float32) uint16 {
+// ToF16 is a number's bits in float16: it rounds to nearest even; beyond 65504 (and its rounding) is infinity.
+func ToF16(x float32) uint16 {
 	b := math.Float32bits(x)
 	sign := uint16(b >> 16 & 0x8000)
 	b &= 0x7fffffff

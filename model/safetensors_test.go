@@ -96,12 +96,12 @@ func TestHalfFloats(t *testing.T) {
 	for h := range 1 << 16 {
 		f := fromF16(uint16(h))
 		if f != f {
-			if g := fromF16(toF16(f)); g == g {
+			if g := fromF16(ToF16(f)); g == g {
 				t.Fatalf("f16 %#x: a NaN became %v", h, g)
 			}
 			continue
 		}
-		if got := toF16(f); got != uint16(h) {
+		if got := ToF16(f); got != uint16(h) {
 			t.Fatalf("f16 %#x -> %v -> %#x", h, f, got)
 		}
 		b := math.Float32frombits(uint32(h) << 16)
@@ -129,7 +129,7 @@ func TestHalfFloats(t *testing.T) {
 		{-6.1035156e-5, 0x8400, 0xb880},                    // smallest normal
 		{math.Float32frombits(0x387fc000), 0x03ff, 0x3880}, // largest subnormal
 	} {
-		if f, b := toF16(c.in), toBF16(c.in); f != c.f16 || b != c.bf16 {
+		if f, b := ToF16(c.in), toBF16(c.in); f != c.f16 || b != c.bf16 {
 			t.Errorf("%v: f16 %#x bf16 %#x, want %#x %#x", c.in, f, b, c.f16, c.bf16)
 		}
 	}
