@@ -50,7 +50,16 @@ func TestCausalDemo(t *testing.T) {
 	if code, _, stderr := runCLI(t, "generate", "--checkpoint", r.Checkpoint, "--prompt", "turn on the light", "--max-tokens", "3"); code != 0 {
 		t.Errorf("generate exits with %d: %s", code, stderr)
 	}
+	// A base writes without an adapter; an encoder does not.
+	code, out, stderr = runCLI(t, "generate", "--base", base, "--prompt", "turn on the light", "--max-tokens", "3")
+	if code != 0 {
+		t.Errorf("generate of a base exits with %d: %s", code, stderr)
+	}
+	if _, trained, _ := runCLI(t, "generate", "--checkpoint", r.Checkpoint, "--rank", "0", "--prompt", "turn on the light", "--max-tokens", "3"); out != trained {
+		t.Errorf("the base writes %q, a checkpoint over it at rank 0 %q", out, trained)
+	}
 	for _, args := range [][]string{
+		{"generate", "--base", base, "--checkpoint", r.Checkpoint, "--prompt", "x"}, {"generate", "--base", "starling/default", "--prompt", "x"},
 		{"demo", "--task", "causal", "--head-only"}, {"demo", "--task", "causal", "--data", file, "--record", "x", "--head-only"},
 		{"pretrain", "--architecture", "llama", "--corpus", "x", "--out", base}, {"pretrain", "--architecture", "llama", "--generated", "--heads", "7", "--out", base},
 	} {

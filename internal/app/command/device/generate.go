@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 
@@ -18,13 +19,13 @@ const contextDefault = 1024
 
 func newGenerateCmd(a *command.App, choice engine.Flags) *cobra.Command {
 	var (
-		dir, at, prompt, listen, system string
-		talk                            bool
-		most                            int // tokens of a text
+		dir, base, at, prompt, listen, system string
+		talk                                  bool
+		most                                  int // tokens of a text
 	)
 	r := generation.Request{Sampling: generation.Sampling{TopP: 1, Repetition: 1}}
 	cmd := &cobra.Command{
-		Use:   "generate --checkpoint DIR [--prompt TEXT | --listen ADDRESS]",
+		Use:   "generate {--checkpoint DIR | --base DIR} [--prompt TEXT | --listen ADDRESS]",
 		Short: "Write texts on with a released adapter",
 		Long: `Write behind a prompt with the adapter of a checkpoint folder whose task is causal, at
 a rank; without --rank at the one that validation chose. Without --prompt each line
@@ -33,6 +34,8 @@ appears as it comes. The likeliest token comes next, as transformers' generate h
 with do_sample=False; --temperature above 0 draws it, by --seed always the same. A text
 ends where the model ends it, before the first of --stop, or after --max-tokens.
 
+--base writes with a base that nobody has trained yet, to compare.
+
 With --chat each line is said in one conversation, laid out by the base's template
 (chat_template), which the model goes on with; --system is said before.
 
@@ -40,7 +43,8 @@ With --listen it answers OpenAI's /v1/completions, /v1/chat/completions and /v1/
 over HTTP instead, to this machine alone (127.0.0.1:8000), one text at a time, "stream"
 included.`,
 		Example: "  starling generate --checkpoint run1/checkpoint --prompt \"turn on the light\"\n" +
-			"  starling generate --checkpoint run1/checkpoint --listen 127.0.0.1:8000",
+			"  starling generate --checkpoint run1/checkpoint --listen 127.0.0.1:8000\n" +
+			"  starling generate --base SmolLM2-135M-Instruct --chat",
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -53,7 +57,14 @@ included.`,
 			case r.Validate() != nil:
 				return usage.Wrap(r.Validate())
 			}
-			ck, err := bases.Released(dir)
+			if base != "" && (dir != "" || cmd.Flags().Changed("rank")) {
+				return usage.Errorf("--base stands without --checkpoint and --rank: it has no adapter")
+			}
+			released := bases.Released
+			if base != "" {
+				released = bases.Bare
+			}
+			ck, err := released(cmp.Or(base, dir))
 			if err != nil {
 				return err
 			}
@@ -97,6 +108,7 @@ included.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&dir, "checkpoint", "", "folder of a released adapter")
+	fl.StringVar(&base, "base", "", "decoder in Hugging Face layout, or its name in the local Hugging Face cache, without an adapter")
 	fl.StringVar(&at, "rank", "best", "rank to use, or best: the one that validation chose")
 	fl.StringVar(&prompt, "prompt", "", "text to write behind, in place of lines of standard input")
 	fl.StringVar(&listen, "listen", "", "answer /v1/completions and /v1/chat/completions at this loopback host:port instead")
