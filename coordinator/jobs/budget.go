@@ -27,6 +27,10 @@ func merged(events []dp.Event) []dp.Event {
 	at := map[dp.Event]int{}
 	var out []dp.Event
 	for _, e := range events {
+		if e.Banded != (dp.Banded{}) { // each of whose rows costs another amount
+			out = append(out, e)
+			continue
+		}
 		count := e.Count
 		e.Round, e.Certificate, e.Count = 0, [32]byte{}, 0
 		if e.Kind != dp.KindUnnoised {

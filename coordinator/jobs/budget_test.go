@@ -174,6 +174,31 @@ func TestDevicesAndProvidersAreKeptApart(t *testing.T) {
 	}
 }
 
+// Rows of banded noise are told apart: two jobs' first rows are not one job's first two, and a row
+// that was charged alone costs another amount.
+func TestMergedKeepsBandedRows(t *testing.T) {
+	row := func(n uint64) dp.Event {
+		e := dp.Rounds(dp.Mechanism{SamplingRate: 1, NoiseMultiplier: 4}, 1)
+		e.Fixed, e.Banded = true, dp.Banded{Band: 3, Separation: 5, Eighths: 4, Row: n}
+		return e
+	}
+	charged := row(3)
+	charged.Kind = dp.KindCharged
+	events := []dp.Event{row(1), row(2), row(3), charged, row(1), row(2)} // of two jobs
+	want, err := dp.RDPEpsilon(events, 1e-6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := dp.RDPEpsilon(merged(events), 1e-6)
+	if err != nil || math.Abs(got.Epsilon-want.Epsilon) > 1e-12*want.Epsilon {
+		t.Errorf("together %v, want %v (%v)", got.Epsilon, want.Epsilon, err)
+	}
+	g, why, err := compose(events, 1e-6, 0)
+	if err != nil || why != "" || math.Abs(g.Epsilon-want.Epsilon) > 1e-12*want.Epsilon {
+		t.Errorf("a fleet spent %v, want %v (%s, %v)", g.Epsilon, want.Epsilon, why, err)
+	}
+}
+
 // TestMergedCostsTheSame: rounds are counted together only where all that costs is the same.
 func TestMergedCostsTheSame(t *testing.T) {
 	plain := dp.Rounds(dp.Mechanism{SamplingRate: 0.02, NoiseMultiplier: 1.5}, 2)

@@ -148,6 +148,9 @@ func TestRefuses(t *testing.T) {
 		"level is 0.7":            func(c *Config) { c.Level = 0.7 },
 		"limit is -1s":            func(c *Config) { c.Limit = -time.Second },
 		"privacy.none is set":     func(c *Config) { c.Job.Privacy.None = true },
+		"privacy.mechanism is banded": func(c *Config) {
+			c.Job.Cohort.Sampling, c.Job.Cohort.Size, c.Job.Cohort.SamplingRate, c.Job.Privacy.Mechanism = "fixed", 20, 1, "banded"
+		},
 		"audit a copy of the job without providers": func(c *Config) { c.Job.Providers.Max = 2 },
 		"the trace has not brought":                 func(c *Config) { c.Trace = []Attendance{{0.01, 0}} },
 		"seed has 3 bytes":                          func(c *Config) { c.Seed = []byte("abc") },
