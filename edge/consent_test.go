@@ -50,7 +50,7 @@ func TestHostileTerms(t *testing.T) {
 	a, err := NewAccount(nil, save)
 	ok(t, err)
 	policy := DefaultPolicy()
-	policy.Bases = []string{"any"}
+	policy.Bases, policy.Unlogged = []string{"any"}, true
 	found := h.joinsWith(t, a, &policy)
 	if len(found) != 3 {
 		t.Fatalf("asked for %+v", found)

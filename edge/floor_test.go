@@ -29,7 +29,7 @@ func TestHostileCentralNoise(t *testing.T) {
 		h := production(t)
 		cfg := h.config(&constant{})
 		p := DefaultPolicy()
-		p.Bases = []string{"any"}
+		p.Bases, p.Unlogged = []string{"any"}, true
 		change(&p)
 		cfg.Policy, cfg.Data = &p, Examples(examples(16))
 		d := h.start(cfg)
@@ -102,7 +102,7 @@ func TestHostileLittleNoise(t *testing.T) {
 	h.announce()
 	cfg := h.config(&constant{})
 	p := DefaultPolicy()
-	p.Bases = []string{"any"}
+	p.Bases, p.Unlogged = []string{"any"}, true
 	cfg.Policy, cfg.Data = &p, Examples(examples(16))
 	h.start(cfg)
 	peer := h.admit(false)
