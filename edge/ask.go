@@ -74,28 +74,55 @@ func (f *fetcher) announced(ctx context.Context, within time.Duration) ([]byte, 
 	return b, announced, id, nil
 }
 
-// AskLimits fetches the job of the coordinator that the token leads to and returns the limits of the policy that it is
-// beyond, as far as they show without its base. Nobody enrols, and nothing is sent. It reads these fields of the
-// configuration: Token, Policy, Account (if there is one), AllowPlain, AcceptNotPrivate, HTTP and Handshake. The errors are those of [Ask].
-func AskLimits(ctx context.Context, cfg Config) (job string, beyond []PolicyError, err error) {
+// A Verdict is what a device says of a job before its owner has joined: by the announcement, the policy and its own
+// arithmetic.
+type Verdict struct {
+	Job string // its name
+	// Beyond are the limits of the policy that the job is beyond, as far as they show without its base. Its owner would be
+	// asked about them.
+	Beyond []PolicyError
+	// Granted tells that the account has the owner's consent to all of them for this coordinator.
+	Granted bool
+	// Shown bounds, in bits, what all rounds of the job could tell although everybody else lies. It counts the rounds that
+	// a coordinator may call lost. It is infinite if devices add no noise themselves.
+	Shown Shown
+}
+
+// AskLimits fetches the job of the coordinator that the token leads to and judges it. examples is how many the data has;
+// 0 if that is not known yet. Nobody enrols, and nothing is sent. It reads these fields of the configuration: Token,
+// Policy, TrustLocal, Account (if there is one), Known, AllowPlain, AcceptNotPrivate, HTTP and Handshake. The errors are
+// those of [Ask].
+func AskLimits(ctx context.Context, cfg Config, examples int) (v Verdict, err error) {
 	token, err := cfg.reach()
 	if err != nil {
-		return "", nil, err
+		return v, err
 	}
 	transport, done := newBlobClient(token, cfg.HTTP)
 	defer done()
 	blobs := &fetcher{client: transport, token: token, most: cfg.MaxBlob, down: new(atomic.Int64)}
 	_, j, task, err := blobs.announced(ctx, cfg.Handshake)
 	if err != nil {
-		return "", nil, err
+		return v, err
 	}
 	var had Shown
 	if cfg.Account != nil {
 		had = cfg.Account.shownElsewhere(task)
 	}
-	beyond = PolicyErrors(cfg.Policy.checkJob(j, had))
-	if !j.Privacy.Private && !cfg.AcceptNotPrivate {
-		beyond = append(beyond, PolicyErrors(ErrNotPrivate)...)
+	beyond := func() []PolicyError {
+		found := errors.Join(cfg.Policy.checkJob(j, had), (&client{cfg: cfg}).checkBase(&job{Job: *j}))
+		if examples > 0 && j.Providers == 0 {
+			found = errors.Join(found, cfg.Policy.enough(examples))
+		}
+		list := PolicyErrors(found)
+		if !j.Privacy.Private && !cfg.AcceptNotPrivate {
+			list = append(list, PolicyErrors(ErrNotPrivate)...)
+		}
+		return list
 	}
-	return j.Name, beyond, nil
+	v = Verdict{Job: j.Name, Beyond: beyond(), Shown: announced(j)}
+	if cfg.Account != nil && len(v.Beyond) > 0 {
+		cfg.widen(token)
+		v.Granted = len(beyond()) == 0
+	}
+	return v, nil
 }

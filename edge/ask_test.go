@@ -2,6 +2,8 @@ package edge
 
 import (
 	"errors"
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/starling-fl/starling/internal/testkit/tiny"
@@ -49,5 +51,59 @@ func TestAsk(t *testing.T) {
 	delete(h.blobs, announcedPath)
 	if _, err := Ask(watchdog.Context(t), cfg); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("no answer: %v", err)
+	}
+}
+
+// What a device says of a job before anybody joins: all limits at once, the bits by its own arithmetic, and whether its
+// owner has accepted all of it before.
+func TestAskLimits(t *testing.T) {
+	h := production(t)
+	h.blobs[announcedPath] = h.jobBytes
+	policy := DefaultPolicy()
+	account, err := NewAccount(nil, nil)
+	ok(t, err)
+	cfg := Config{Token: h.token.String(), HTTP: httpClient(h), Policy: &policy, Account: account}
+	ask := func(examples int) Verdict {
+		t.Helper()
+		v, err := AskLimits(watchdog.Context(t), cfg, examples)
+		ok(t, err)
+		if len(h.dials) != 0 || v.Job != "test" {
+			t.Errorf("%q, %d dials", v.Job, len(h.dials))
+		}
+		return v
+	}
+	keys := func(v Verdict) (all []string) {
+		for _, l := range v.Beyond {
+			all = append(all, l.Key)
+		}
+		slices.Sort(all)
+		return all
+	}
+	first := ask(0)
+	if v := h.job.Privacy.OwnNoise; v > 0 {
+		rounds := float64(h.job.Rounds + max(5, h.job.Rounds/4))
+		if want := rounds / (2 * math.Ln2 * v * v); math.Abs(first.Shown.Example-want) > 1e-9*want {
+			t.Errorf("%v bits about an example, want %v", first.Shown.Example, want)
+		}
+	} else if !math.IsInf(first.Shown.Example, 1) || !math.IsInf(first.Shown.Data, 1) {
+		t.Errorf("%+v bits without noise", first.Shown)
+	}
+	if !slices.Contains(keys(first), "bases") || slices.Contains(keys(first), "examples") || first.Granted {
+		t.Errorf("%v, granted %v: the test's base is in no list", keys(first), first.Granted)
+	}
+	few := ask(3)
+	if !slices.Contains(keys(few), "examples") || slices.Contains(keys(ask(policy.Examples)), "examples") {
+		t.Errorf("%v with three examples", keys(few))
+	}
+	ok(t, account.Consent(cfg.Token, &policy, few.Beyond[1:]))
+	if ask(3).Granted {
+		t.Error("granted although one limit was not accepted")
+	}
+	ok(t, account.Consent(cfg.Token, &policy, few.Beyond))
+	if again := ask(3); !again.Granted || !slices.Equal(keys(again), keys(few)) {
+		t.Errorf("accepted: %v, granted %v, want %v", keys(again), again.Granted, keys(few))
+	}
+	if ask(2).Granted {
+		t.Error("granted for fewer examples than was accepted")
 	}
 }

@@ -123,6 +123,10 @@ func (p *Policy) checkEnough(parts []*dataset.Set) error {
 	for _, part := range parts {
 		most = max(most, len(part.Examples))
 	}
+	return p.enough(most)
+}
+
+func (p *Policy) enough(most int) error {
 	if most >= p.Examples {
 		return nil
 	}

@@ -14,6 +14,9 @@
 //	forget(account, id) a Promise; an account without what tells of a job, to be kept
 //	quote(options)     a Promise; tries what a round of a job takes here: url, token and
 //	                   cores; JSON of client.Quote
+//	limits(options)    a Promise; what this device's policy says of a job before anybody joins:
+//	                   url, token, trustLocal, account and examples (how many the data has);
+//	                   JSON of client.Limits
 //	join(options, on)  a Promise; takes part until the job ends
 //	predict(input, untrained, written)
 //	                   a Promise; what the model that a join ended with says, or its
@@ -73,6 +76,7 @@ func main() {
 		"given":   js.FuncOf(given),
 		"forget":  js.FuncOf(forget),
 		"quote":   js.FuncOf(quote),
+		"limits":  js.FuncOf(limits),
 		"join":    js.FuncOf(w.join),
 		"predict": js.FuncOf(w.predict),
 		"open":    js.FuncOf(w.open),

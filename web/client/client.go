@@ -105,6 +105,27 @@ type Quote struct {
 	Memory int64   `json:"memory_bytes"`  // of the training program, the base's weights included
 }
 
+// Limits is what the device says of a job before its owner has joined, see edge.Verdict.
+type Limits struct {
+	// Beyond are the limits of the policy that the job is beyond, which accept takes by key and have.
+	Beyond []Limit `json:"beyond"`
+	// Granted tells that the owner has accepted all of them before, for this data and coordinator.
+	Granted bool `json:"granted,omitempty"`
+	// ExampleBits bounds what all rounds of the job could tell about any one example, and Bits
+	// about all of the data, although everybody else lies; left out where nothing does.
+	ExampleBits float64 `json:"example_bits,omitempty"`
+	Bits        float64 `json:"bits,omitempty"`
+}
+
+// Limit is one limit of the policy, see edge.PolicyError.
+type Limit struct {
+	Key  string `json:"key"`  // of the policy
+	What string `json:"what"` // what is asked for
+	Why  string `json:"why"`  // what it would mean for the owner
+	Have string `json:"have"` // asked for, as accept takes it
+	Want string `json:"want"` // the limit
+}
+
 // Prediction is one thing that a model says of an example: of each label, the likeliest
 // first; of each word its likeliest label; or the likeliest answer.
 type Prediction struct {

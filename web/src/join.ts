@@ -1,12 +1,12 @@
 // Join from this browser: choose data, look at it, see what is given, take part.
 import "./page.css";
 import { accountNames } from "../edge/src/account.js";
-import { Edge, Participation, type Model } from "../edge/src/index.js";
+import { Edge, Participation, type Limits, type Model, type Source } from "../edge/src/index.js";
 import type { About, PublicStatus } from "./api.js";
 import { brief, byId, element, say, show, Sorry, tellPage, title } from "./dom.js";
 import { begin as speak, choose, languages, listed, spoken, t, whenTold } from "./language/language.js";
 import { unable } from "./join/able.js";
-import { elsewhere, here } from "./join/address.js";
+import { damaged, elsewhere, here } from "./join/address.js";
 import { paintAsks } from "./join/asks.js";
 import { bound, bytes, devices, duration, percent, rounds, significant } from "./join/amounts.js";
 import { outdated } from "./join/current.js";
@@ -19,6 +19,7 @@ import { download, here as takes, plain, type Tried } from "./join/plain.js";
 import { alone, deviceIdentity, saved, type SavedJoin } from "./join/saved.js";
 import { keepModel, keptModels } from "./join/shelf.js";
 import { counted, teaches } from "./join/tasks.js";
+import { paintVerdict, verdict } from "./join/verdict.js";
 import { codeText, givenText, offline, reasonText, stateText, useless } from "./join/words.js";
 
 declare const WORKER_URL: string;
@@ -71,26 +72,24 @@ async function describe(before: Promise<SavedJoin | undefined>): Promise<boolean
   const more = about.labels.length - mostClasses;
   byId("labels").replaceChildren(...about.labels.slice(0, mostClasses).map((l) => element("li", { dir: "auto" }, brief(l, 80))),
     ...(more > 0 ? [element("li", {}, t("more.classes", { n: more }))] : []));
-  const g = given(about);
-  byId("given").dataset.level = g.level;
-  say("given-title", g.title);
   byId("plain").replaceChildren(...plain(about).map((l) => element("li", {}, l)));
   paintAsks(about, here());
-  byId("given-lines").replaceChildren(...g.lines.map((l) => element("li", {}, l)));
+  byId("given-lines").replaceChildren(...given(about).map((l) => element("li", {}, l)));
   show("secret-missing", about.needs_secret && !token);
   describeData(about);
-  say("download-size", t("about.once", { amount: download(about) }));
-  byId<HTMLDetailsElement>("given-details").open = innerHeight > 900;
+  say("download-size", t("about.once", { amount: bytes(download(about)) }));
+  paintJudged();
   unfit = outdated(about);
   const there = elsewhere(token);
   const why = unable(about);
   const cannot = there ? [t("elsewhere", { there, here: here() }), " ", element("a", { href: `${there}#${token}`, id: "elsewhere" }, t("elsewhere.open", { there })), ". ",
-    t("elsewhere.operator", { here: here() })] : why ? [why] : [];
+    t("elsewhere.operator", { here: here() })] : why ? [why] : damaged(token) ? [t("link.damaged")] : [];
   byId("unable").replaceChildren(element("span", {}, ...cannot));
   show("unable", cannot.length > 0);
   show("choosing", !cannot.length && !part && !goesOn(about)); // whatever stands above it is painted
   show("bar", !cannot.length && !part);
   ready();
+  if (!unfit && !cannot.length) void judge();
   if (!unfit) await refresh();
   return !unfit && !cannot.length;
 }
@@ -103,7 +102,7 @@ async function tryRound(): Promise<void> {
   const examples = data.preview?.examples;
   if (!about?.round || !examples || part) return say("here", "");
   if (tried) {
-    tried = { ...tried, examples };
+    tried = { ...tried, examples, pace: progress?.version ? progress.elapsed_ns / progress.version / 1e9 : undefined };
     return say("here", takes(about, tried));
   }
   say("here", t("data.here.trying"));
@@ -119,6 +118,43 @@ async function tryRound(): Promise<void> {
   }
   if (tried) void tryRound(); // with the data there are now
 }
+
+let limits: Limits | undefined | null; // as verdict takes them
+let judged: Source | undefined; // that they are of
+let turn = 0; // an answer that another question has followed has no say any more
+
+/** Has this device judge the job, and the data as far as they are chosen, before anybody joins. */
+async function judge(): Promise<void> {
+  const mine = ++turn, { source, preview } = data;
+  let found: Limits | null = null;
+  try {
+    found = await (await loaded()).limits({ url: here(), token: token || undefined, trustLocal, source, examples: preview?.examples });
+  } catch { /* an older coordinator, or none: the device judges the job once more when it joins, and says what is wrong */ }
+  if (found?.beyond.length) await later().catch(() => undefined);
+  if (mine !== turn) return;
+  limits = found;
+  judged = source;
+  paintJudged();
+  ready();
+}
+
+function paintJudged(): void {
+  if (!about) return;
+  const beyond = limits?.beyond ?? [], of = about;
+  if (!beyond.length) {
+    show("consent", false);
+    return paintVerdict(of, verdict(of, limits, trustLocal, 0));
+  }
+  const known = limits!;
+  void later().then((m) => {
+    m.paintConsent(known);
+    paintVerdict(of, verdict(of, known, trustLocal, m.reasons(beyond).size));
+    ready();
+  }, () => undefined);
+}
+
+/** Whether the owner has said yes to all that the job is known to be beyond. */
+const consented = (): boolean => !limits?.beyond.length || limits.granted === true || checked("consent-yes");
 
 const pace = new Pace();
 let silent = false; // the coordinator, at the last refresh
@@ -173,9 +209,17 @@ async function loaded(): Promise<Edge> {
 
 function ready(): void {
   void tryRound();
-  const can = data.source !== undefined && about !== undefined && !unfit && !(about.needs_secret && !token) && part === undefined;
+  const known = data.source === judged && limits !== undefined;
+  const can = data.source !== undefined && about !== undefined && !unfit && !(about.needs_secret && !token) && part === undefined && known && consented();
   byId<HTMLButtonElement>("join").disabled = !can;
-  say("join-hint", !about ? t("asking") : unfit ? t("old.hint") : about.needs_secret && !token ? t("token.hint") : data.source ? "" : t("data.first"));
+  say("join-hint", !about ? t("asking") : unfit ? t("old.hint") : about.needs_secret && !token ? t("token.hint") : !data.source ? t("data.first") : !known ? t("verdict.asking")
+    : consented() ? "" : t("consent.hint"));
+}
+
+/** The data have changed. */
+function changed(): void {
+  if (data.source !== judged) void judge();
+  ready();
 }
 
 // ---- taking part
@@ -205,7 +249,7 @@ function takePart(before?: SavedJoin): void {
   }, () => new Promise<void>((ended) => {
     part = new Participation({
       worker: WORKER_URL, program: programURL(), url: here(), token: token || undefined, trustLocal,
-      source, identity: deviceIdentity(), totals: before?.totals, accepted: before?.accepted,
+      source, identity: deviceIdentity(), totals: before?.totals, accepted: before?.accepted ?? (checked("consent-yes") ? Object.fromEntries(limits?.beyond.map((l) => [l.key, l.have]) ?? []) : undefined),
       onChange: (p) => {
         part = p;
         const now = `${p.standing} ${p.totals.rounds}`, turned = now !== told;
@@ -389,6 +433,7 @@ byId("limits-accept").addEventListener("click", () => {
   part?.accept();
   byId("joining").focus();
 });
+byId("consent-yes").addEventListener("change", ready);
 for (const id of ["charging", "unmetered", "awake"]) byId(id).addEventListener("change", steer);
 void watchConditions((id, to) => show(`${id}-row`, to), checked, steer).then((c) => {
   conditions = c;
@@ -416,7 +461,7 @@ function offerLanguages(): void {
 
 tellPage();
 offerLanguages();
-offerData({ about: () => about, client: loaded, changed: ready });
+offerData({ about: () => about, client: loaded, changed });
 void offerShelf();
 void offerGave();
 void speak().then(begin);

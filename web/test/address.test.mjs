@@ -33,6 +33,23 @@ for (const name of names) {
   });
 }
 
+test("a link that was cut or changed on its way is refused before anything is asked", { timeout: 120_000 }, async (t) => {
+  const job = await fleet(t);
+  const browser = await open(t, "chrome");
+  const { tab } = await openTab(browser, job.page);
+  await until("a whole link to do", () => tab.$eval("#choosing", (e) => !e.hidden), () => job.story(tab, "body"));
+  const { href, hash } = new URL(job.page), address = href.replace(/#.*/, "");
+  for (const broken of [hash.slice(0, -1), hash.slice(0, -8), hash.slice(0, hash.length / 2), `${hash}A`, `${hash}.`, hash.replace("_", ""), hash.replace("starling2_", "starling3_"), "#else"]) {
+    await tab.goto("about:blank");
+    await tab.goto(address + broken);
+    await until(broken, async () => /^This link is damaged/.test(await textOf(tab, "#unable")), () => textOf(tab, "body"), 10_000);
+    for (const id of ["#choosing", "#consent", "#limits", "#joining"]) assert.ok(await tab.$eval(id, (e) => e.hidden), `${broken}: ${id} is shown`);
+  }
+  await tab.goto("about:blank");
+  await tab.goto(address); // no token at all is no damage
+  await until("no link to do", () => tab.$eval("#choosing", (e) => !e.hidden), () => job.story(tab, "body"));
+});
+
 for (const [name, how, lines] of [
   ["nginx", "the name that was asked for", "proxy_set_header Host $http_host;"], ["nginx", "its own name", ""], ["caddy", "the name that was asked for", ""],
 ]) {

@@ -35,10 +35,10 @@ for (const name of names) {
     const browser = await open(t, name);
     const { tab, faults } = await openTab(browser, line.url);
     await until("the promise", async () => /ε/.test(await textOf(tab, "#given")), () => job.story(tab, "body"));
-    assert.match(await textOf(tab, "#plain"), /Loads [\d.]+ MB, then [\d.]+ [kM]B each round; training takes power and memory\./);
+    assert.match(await textOf(tab, "#plain"), /Loads [\d.]+ MB \(.*\) once, then [\d.]+ [kM]B \(.*\) each round\./);
     assert.ok(await tab.$eval("#gave", (e) => e.hidden), "something was given before anything was");
     await choose(tab, job.own);
-    const cost = /^On this device each round takes \d+ seconds?, [\d.]+ MB of memory and battery\.$/;
+    const cost = /^On this device: about \d+ (?:seconds?|minutes?) of computing in all, and [\d.]+ MB \(.*\) of memory\.$/;
     await until("the trial", async () => cost.test(await textOf(tab, "#here")), () => textOf(tab, "#here"));
     assert.equal((await fetch(new URL("v1/status", job.page)).then((r) => r.json())).enrolled ?? 0, 0);
     await accessible(tab, "tried");

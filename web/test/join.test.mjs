@@ -19,6 +19,7 @@ for (const name of names) {
     const { tab, faults, requests } = await openTab(browser, job.page);
     // What is given stands above Join before anything has been spent, and stays.
     await until("the promise", async () => /ε/.test(await textOf(tab, "#given")), () => job.story(tab, "body"));
+    await until("the verdict", async () => await textOf(tab, "#verdict-title") === "Your own coordinator, on this machine", () => job.story(tab, "body"));
     const promise = () => textOf(tab, "#given");
     const given = await promise();
     assert.match(given, /at least 3 devices/);

@@ -76,7 +76,7 @@ for (const name of names) {
     await tab.keyboard.press("Enter");
     await until("the sample", async () => !(await tab.$eval("#join", (b) => b.disabled)), () => textOf(tab, "#data-state"));
     assert.equal((await to(tab, "join")).at(-1), "join");
-    await until("what a round takes here", async () => /each round takes/.test(await textOf(tab, "#here")), () => textOf(tab, "#here"));
+    await until("what a round takes here", async () => /of computing in all/.test(await textOf(tab, "#here")), () => textOf(tab, "#here"));
     const tops = await tab.evaluate(() => globalThis.tops);
     assert.deepEqual(stays.filter((id) => tops[id]?.length !== 1), [], `the page moves while it is painted: ${JSON.stringify(tops)}`);
     job.joinNatives();

@@ -1,5 +1,5 @@
-// What a person reads above Join, of jobs of every kind: three lines in plain words that
-// say no more than the job's guarantees do, and ε and δ one step below.
+// What a person reads above Join, of jobs of every kind: a verdict and two lines in plain words
+// that say no more than the job's guarantees do, and ε and δ one step below.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as esbuild from "esbuild";
@@ -12,9 +12,9 @@ const guarantee = (epsilon) => ({ epsilon, epsilon_lower: 0, delta: 1e-6, adjace
 const usual = { job: "plain", id: "00", task: "classify", labels: ["a", "b"], rounds: 12, private: true, protects: "device", shard_floor: 40, sampling_rate: 0.5,
   base_bytes: 22_900_000, needs_secret: false, protocol, delivered: guarantee(2) };
 
-/** Jobs, and what the first line must say of them. */
+/** Jobs, and what is said of them one step below, in odds. */
 const jobs = {
-  strong: [{}, /40 or more devices\. If the operator keeps its word, nobody gets over 7\.4 times surer that you took part/],
+  strong: [{}, /If the operator keeps its word, nobody gets over 7\.4 times surer that you took part/],
   observed: [{ visible: guarantee(6) }, /over 410 times surer/], // e^6 is 403.4: never said smaller
   providers: [{ protects: "provider" }, /surer that somebody in your file took part/],
   own: [{ untrusted: guarantee(8) }, /Even if the operator lies, nobody gets over 3,000 times surer that you took part/],
@@ -22,7 +22,7 @@ const jobs = {
   "own, of providers": [{ protects: "provider", untrusted: guarantee(8) }, /surer that somebody in your file took part/],
   weak: [{ delivered: guarantee(1e8) }, /Do not count on noise/],
   simulated: [{ simulated: guarantee(1), simulated_population: 1e6, delivered: guarantee(3) }, /Do not count on noise/],
-  none: [{ private: false, delivered: undefined }, /Choose data that anybody may see/],
+  none: [{ private: false, delivered: undefined }, /with data that anybody may see/],
 };
 
 /** The grade at school by Flesch and Kincaid; seven is twelve years of age. */
@@ -34,28 +34,74 @@ function grade(text) {
 
 /** What the page says of a job, in English. */
 async function says() {
-  const built = await esbuild.build({ entryPoints: ["src/join/plain.ts"], bundle: true, format: "esm", write: false, define: { LANGUAGES: "[]" },
-    absWorkingDir: new URL("..", import.meta.url).pathname });
+  const built = await esbuild.build({ stdin: { contents: 'export * from "./plain.js"; export * from "./given.js"; export * from "./verdict.js";', resolveDir: new URL("../src/join", import.meta.url).pathname },
+    bundle: true, format: "esm", write: false, define: { LANGUAGES: "[]" } });
   return import(`data:text/javascript;base64,${Buffer.from(built.outputFiles[0].contents).toString("base64")}`);
 }
 
-test("the lines stay short and plain, and what a round takes here has a line of its own", async () => {
-  const { plain, here } = await says();
+const words = (text) => text.split(/\s+/).length;
+
+test("the verdict and the lines below it stay short and plain, and never say less than is so", async () => {
+  const { plain, here, verdict, given, known } = await says();
   const round = { batch: 8, steps: 100, epochs: 2, down: 1_200_000, up: 150_000 };
-  const quote = { step_seconds: 0.25, start_seconds: 1, memory_bytes: 95_000_000 };
-  for (const [kind, [of, first]] of Object.entries(jobs)) {
-    const lines = plain({ ...usual, ...of, round }).map(String);
-    assert.match(lines[0], first, kind);
-    assert.equal(lines[1], "Loads 24.1 MB, then 1.4 MB each round; training takes power and memory.", kind);
-    const all = lines.join(" ");
-    assert.ok(all.split(/\s+/).length <= 60, `${kind}: ${all.split(/\s+/).length} words`);
-    assert.ok(grade(all) <= 7, `${kind}: reads like grade ${grade(all).toFixed(1)}: ${all}`);
+  const beyond = (...keys) => keys.map((key) => ({ key, what: "", why: "", have: "0", want: "" }));
+  for (const [kind, [of, odds]] of Object.entries(jobs)) {
+    const about = { ...usual, ...of, round };
+    assert.match(String(given(about)[0]), odds, kind);
+    const lines = plain(about).map(String);
+    assert.deepEqual(lines, ["Loads 24.1 MB (8 photos) once, then 1.4 MB (less than a photo) each round.", "Stop anytime; what you sent stays in the model."], kind);
+    for (const [limits, local, groups, light, title, text] of [
+      [{ beyond: [], example_bits: 6.2213, bits: 500 }, false, 0, "good", /^Within your device's limits$/, /at most 6\.3 bits about any one example can leave this device, whoever lies; that is about 7 characters\.$/],
+      [{ beyond: [], example_bits: 0.1, bits: 1 }, false, 0, "good", /^Within/, /at most 0\.1 bits .* about 1 character\.$/],
+      [{ beyond: [] }, true, 0, "good", /^Your own coordinator/, /^It could read your files anyway/],
+      [{ beyond: beyond("uplinks"), example_bits: 57, bits: 500 }, false, 1, "ask", /^1 thing needs your yes$/, /at most 57 bits/],
+      [{ beyond: beyond("uplinks", "shard") }, true, 2, "ask", /^2 things need your yes$/, /^It could read your files anyway/],
+      [{ beyond: beyond("own_noise", "example_bits", "bits") }, false, 1, "bad", /^Only the operator's honesty/, /^Nothing else bounds/],
+      [{ beyond: [] }, false, 0, "bad", /^Only the operator's honesty/, /^Nothing else bounds/],
+      [undefined, false, 0, "", /checking/, /./],
+      [null, false, 0, "", /^Not checked yet$/, /asks you then\.$/],
+    ]) {
+      const v = verdict(about, limits, local, groups), all = [v.title, v.text, ...lines].join(" ");
+      if (about.private) {
+        assert.equal(v.light, light, `${kind}: ${all}`);
+        assert.match(String(v.title), title, kind);
+        assert.match(String(v.text), text, kind);
+      } else {
+        assert.equal(v.light, "bad", "what is not private is never called anything else");
+      }
+      assert.ok(words(all) <= 60, `${kind}: ${words(all)} words: ${all}`);
+      assert.ok(grade(`${v.title}. ${v.text} ${lines.join(" ")}`) <= 8, `${kind}: reads like grade ${grade(all).toFixed(1)}: ${all}`);
+      assert.doesNotMatch(all, /[εδ]|epsilon|delta|shard|10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]/, kind);
+    }
   }
-  const takes = (of) => String(here({ ...usual, round: of }, { quote, examples: 60 }));
-  // Two passes over 60 examples are 16 steps of 8.
-  assert.equal(takes(round), "On this device each round takes 4 seconds, 95.0 MB of memory and battery.");
-  assert.ok(grade(takes(round)) <= 7, takes(round));
-  assert.match(takes({ ...round, epochs: 0 }), /25 seconds/, "steps that do not depend on the data");
+  // What bits say is never said smaller: over many amounts.
+  for (let bits = 0.001; bits < 1e6; bits *= 1.37) {
+    const said = String(verdict({ ...usual }, { beyond: [], example_bits: bits, bits }, false, 0).text).replaceAll(",", "");
+    const [, up, n] = /at most ([\d.]+) bits .* about (\d+) character/.exec(said) ?? [];
+    assert.ok(Number(up) >= bits * (1 - 1e-6) && Number(up) <= bits * 1.11 && Number(n) >= bits * (1 - 1e-6), `${bits}: ${said}`);
+  }
+  assert.match(String(verdict({ ...usual, task: "image" }, { beyond: [], example_bits: 6.2, bits: 9 }, false, 0).text), /as much as 7 yes-or-no answers\.$/);
+  assert.deepEqual([1e5, 3e6, 24e6, 95e6, 5e9].map((n) => String(known(n))), ["less than a photo", "1 photo", "8 photos", "24 songs", "5 hours of video"]);
+  const quote = { step_seconds: 0.25, start_seconds: 1, memory_bytes: 95_000_000 };
+  const takes = (of, tried) => String(here({ ...usual, round: of }, { quote, examples: 60, ...tried }));
+  // Two passes over 60 examples are 16 steps of 8; half of 12 rounds have this device.
+  assert.equal(takes(round), "On this device: about 24 seconds of computing in all, and 95.0 MB (24 songs) of memory.");
+  assert.match(takes({ ...round, epochs: 0 }), /3 minutes of computing in all/, "steps that do not depend on the data");
+  assert.match(takes({ ...round, epochs: 0 }, { pace: 86_400 / 4 }), /50 seconds of computing a day/, "four rounds a day");
+});
+
+test("what a job asks for beyond the policy is told once for each reason", async () => {
+  const built = await esbuild.build({ entryPoints: ["src/join/limits.ts"], bundle: true, format: "esm", write: false, define: { LANGUAGES: "[]" },
+    absWorkingDir: new URL("..", import.meta.url).pathname });
+  globalThis.document ??= { getElementById: () => new EventTarget() };
+  const { reasons } = await import(`data:text/javascript;base64,${Buffer.from(built.outputFiles[0].contents).toString("base64")}`);
+  const limits = (of) => Object.entries(of).map(([key, have]) => ({ key, have, what: "", why: "", want: "" }));
+  const told = (of) => [...reasons(limits(of))].map(([reason, all]) => `${reason}: ${all.map((l) => l.key).join()}`);
+  assert.deepEqual(told({ unheard_of: "1", shard: "3", corrupt: "0", breach_bits: "0", own_noise: "0", example_bits: "0", bits: "0" }),
+    ["honest: own_noise", "forged: corrupt,breach_bits", "shard: shard", "unheard_of: unheard_of"]);
+  assert.deepEqual(told({ example_bits: "63", bits: "20000", uplinks: "fixed16", not_private: "true" }), ["private: not_private", "honest: example_bits,bits", "large: uplinks"]);
+  // Nothing that is asked for is left out but what no noise says already.
+  assert.deepEqual(told({ own_noise: "0.05", example_bits: "63" }), ["honest: own_noise,example_bits"]);
 });
 
 for (const name of names) {
@@ -71,18 +117,22 @@ for (const name of names) {
       return true;
     });
     const browser = await open(t, name);
-    for (const [kind, [of, first]] of Object.entries(jobs)) {
+    for (const [kind, [of, odds]] of Object.entries(jobs)) {
       about = { ...usual, ...of };
       const { tab } = await openTab(browser, address);
-      await until("the lines", async () => (await tab.$$("#plain li")).length === 3, () => textOf(tab, "body"));
+      await until("the lines", async () => (await tab.$$("#plain li")).length === 2, () => textOf(tab, "body"));
       const lines = await tab.$$eval("#plain li", (all) => all.map((li) => li.textContent));
-      assert.match(lines[0], first, kind);
-      assert.match(lines[1], /Loads about 24\.1 MB, then more each round/, kind);
-      assert.match(lines[2], /Stop anytime; what you sent stays/, kind);
-      const all = lines.join(" ");
-      assert.ok(all.split(/\s+/).length <= 60, `${kind}: ${all.split(/\s+/).length} words`);
-      assert.ok(grade(all) <= 7, `${kind}: reads like grade ${grade(all).toFixed(1)}: ${all}`);
-      assert.doesNotMatch(all + await textOf(tab, "#given-title"), /[εδ]|epsilon|delta/, kind);
+      assert.match(lines[0], /Loads about 24\.1 MB \(8 photos\) once, then more each round/, kind);
+      assert.match(lines[1], /Stop anytime; what you sent stays/, kind);
+      assert.match(await textOf(tab, "#given-lines"), odds, kind);
+      // This coordinator announces no job to anybody: that is said, and its visitors are asked when they join.
+      const title = of.private === false ? "Not private: a demonstration" : "Not checked yet";
+      await until("the verdict", async () => await textOf(tab, "#verdict-title") === title, () => textOf(tab, "#given"));
+      // Nothing above the details needs more than words: the details are closed.
+      const open = await tab.evaluate(() => [...document.querySelectorAll("main details")].filter((d) => d.open && !d.closest("[hidden]")).map((d) => d.textContent));
+      assert.deepEqual(open, []);
+      const seen = await tab.$eval("main", (e) => e.innerText);
+      assert.doesNotMatch(seen, /[εδ]|epsilon|delta|shard|10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]/, kind);
       if (of.private !== false) assert.match(await textOf(tab, "#given-details"), /ε \S+ \(δ 10⁻⁶\)/, kind);
       await accessible(tab, kind);
       if (kind === "own") await shot(tab, `${name}-join-plain-words`, { fullPage: true });
@@ -91,7 +141,7 @@ for (const name of names) {
 
     about = usual;
     const { tab } = await openTab(browser, address, { width: 1280, height: 900 });
-    await until("the lines", async () => (await tab.$$("#plain li")).length === 3);
+    await until("the lines", async () => (await tab.$$("#plain li")).length === 2);
     await shot(tab, `${name}-join-plain-wide`, { fullPage: true });
     // How long it takes is said once two rounds were seen to be made, by their pace.
     for (const version of [1, 2, 3]) {

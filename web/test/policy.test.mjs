@@ -4,29 +4,64 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { accessible } from "./axe.mjs";
 import { elsewhere, names } from "./browsers.mjs";
-import { choose, fleet, open, openTab, shot, textOf, until } from "./fleet.mjs";
+import { accept, choose, fleet, open, openTab, shot, textOf, until } from "./fleet.mjs";
 import { freePort } from "./proxies.mjs";
 
-test("a job beyond the policy is refused with its reasons, and joined when they are accepted", { timeout: 240_000 }, async (t) => {
-  const job = await fleet(t, { rounds: 3, natives: 3, floor: 4, extra: "wire: {uplink: fixed16}\n", nativeFlags: ["--uplinks", "fixed16"] });
+const sends16 = { rounds: 3, natives: 3, floor: 4, extra: "wire: {uplink: fixed16}\n", nativeFlags: ["--uplinks", "fixed16"] };
+
+for (const name of names) {
+  test(`${name} asks once, before Join, for what a job asks beyond the policy`, { timeout: 240_000 }, async (t) => {
+    const job = await fleet(t, sends16);
+    const browser = await open(t, name);
+    const { tab, faults } = await openTab(browser, job.page);
+    await until("the verdict", async () => await textOf(tab, "#verdict-title") === "1 thing needs your yes", () => job.story(tab, "body"));
+    assert.match(await textOf(tab, "#trust"), /In a browser you trust whoever runs this coordinator/);
+    const before = await textOf(tab, "#given");
+    await until("the question", () => tab.$eval("#consent", (e) => !e.hidden), () => job.story(tab, "body"));
+    assert.equal(await textOf(tab, "#consent-list"), "Updates are larger or finer than usual: more of your data fits in.");
+    assert.match(await textOf(tab, "#consent-more"), /Updates are to be written as “fixed16”.*limit: [^.]*nf4.*larger and finer an update may be/s);
+    await (await tab.$("#file")).uploadFile(job.own);
+    await until("the data", () => tab.$eval("#preview", (e) => !e.hidden), () => job.story(tab, "#data-state"));
+    await until("the question", async () => /^Answer the question above/.test(await textOf(tab, "#join-hint")), () => textOf(tab, "#join-hint"));
+    assert.ok(await tab.$eval("#join", (b) => b.disabled), "joined before it was accepted");
+    await accessible(tab, "asked before Join");
+    await shot(tab, `${name}-join-policy`, { fullPage: true });
+    job.joinNatives();
+    await tab.focus("#consent-yes");
+    await tab.keyboard.press(" ");
+    await tab.click("#join");
+    await until("the end", async () => /^Finished/.test(await textOf(tab, "#state")), () => job.story(tab, "body"), 90_000);
+    assert.match(await textOf(tab, "#contributed"), /^[1-9]\d* round/);
+    assert.ok(await tab.$eval("#limits", (e) => e.hidden), "it is asked again");
+    assert.equal(await textOf(tab, "#given"), before, "the verdict has changed");
+    assert.deepEqual(faults.filter((f) => !/ERR_CONNECTION|NetworkError|Failed to load/.test(f)), []);
+  });
+}
+
+test("what could not be checked before Join is refused with its reasons then, and joined when they are accepted", { timeout: 240_000 }, async (t) => {
+  const job = await fleet(t, sends16);
   const browser = await open(t, "chrome");
-  const { tab, faults } = await openTab(browser, job.page);
-  await until("the promise", async () => /ε/.test(await textOf(tab, "#given")));
-  assert.match(await textOf(tab, "#trust"), /In a browser you trust whoever runs this coordinator/);
+  const { tab, faults } = await openTab(browser, "about:blank");
+  await tab.evaluateOnNewDocument(() => { // a coordinator that announces its job to nobody
+    const post = Worker.prototype.postMessage;
+    Worker.prototype.postMessage = function (message, ...more) {
+      return post.call(this, message.kind === "limits" ? { ...message, of: { ...message.of, token: undefined, url: `${message.of.url}/nowhere` } } : message, ...more);
+    };
+  });
+  await tab.goto(job.page);
+  await until("the verdict", async () => await textOf(tab, "#verdict-title") === "Not checked yet", () => job.story(tab, "body"));
   await choose(tab, job.own);
   await tab.click("#join");
   await until("the refusal", () => tab.$eval("#limits", (e) => !e.hidden), () => job.story(tab, "body"));
-  assert.match(await textOf(tab, "#limits-list"), /Updates are to be written as “fixed16”.*limit: [^.]*nf4.*larger and finer an update may be/s);
+  assert.match(await textOf(tab, "#limits-more"), /Updates are to be written as “fixed16”.*limit: [^.]*nf4.*larger and finer an update may be/s);
   assert.match(await textOf(tab, "#state"), /^Not joined/);
   assert.ok(await tab.$eval("#limits-accept", (b) => b.disabled), "accepted before it was read");
   await accessible(tab, "refused by the policy");
-  await shot(tab, "chrome-join-policy", { fullPage: true });
   job.joinNatives();
-  await tab.focus("#limit-0");
-  await tab.keyboard.press("Space");
+  await tab.focus("#limits-yes");
+  await tab.keyboard.press(" ");
   await tab.click("#limits-accept");
   await until("the end", async () => /^Finished/.test(await textOf(tab, "#state")), () => job.story(tab, "body"), 90_000);
-  assert.match(await textOf(tab, "#contributed"), /^[1-9]\d* round/);
   assert.ok(await tab.$eval("#limits", (e) => e.hidden));
   assert.deepEqual(faults.filter((f) => !/ERR_CONNECTION|Failed to load/.test(f)), []);
 });
@@ -70,29 +105,23 @@ for (const name of names) {
     const port = await freePort();
     const job = await fleet(t, { natives: 2, listen: `127.0.0.1:${port}`, serveFlags: ["--tls", "--url", `https://${elsewhere}:${port}`] });
     const browser = await open(t, name);
-    const join = async () => {
+    const visit = async () => {
       const { tab } = await openTab(browser, job.page);
-      await until("the promise", async () => /ε/.test(await textOf(tab, "#given")), () => job.story(tab, "body"));
-      await choose(tab, job.own);
-      await tab.click("#join");
+      await until("the verdict", async () => await textOf(tab, "#verdict-title") === "Only the operator's honesty protects your data", () => job.story(tab, "body"));
       return tab;
     };
     const waits = async (tab) => /wait/i.test(await textOf(tab, "#state"));
-    const tab = await join();
-    await until("the question", () => tab.$eval("#limits", (e) => !e.hidden), () => job.story(tab, "body"));
-    assert.ok(await tab.$eval("#limits-honesty", (e) => !e.hidden && /nothing but this coordinator's honesty protects your data/.test(e.textContent)));
-    assert.match(await textOf(tab, "#limits-list"), /coordinator alone adds the noise, and no device can check it.*limit: at least 0\.1/s);
-    assert.ok(await tab.$eval("#limits-accept", (b) => b.disabled), "accepted before it was read");
+    const tab = await visit();
+    const asked = await accept(tab);
+    assert.match(asked, /The operator alone adds noise\. No device can check it\..*invents other devices.*As few as 3 devices/s);
+    assert.match(asked, /coordinator alone adds the noise, and no device can check it.*limit: at least 0\.1/s);
+    assert.equal(asked.match(/honesty/g)?.length, 1, "one reason is told once");
     await accessible(tab, "asked what protects it");
     await shot(tab, `${name}-join-honesty`, { fullPage: true });
-    // Limits that show once the base is there are asked about by themselves.
-    await until("the fleet", async () => {
-      if (!(await tab.$eval("#limits", (e) => e.hidden))) {
-        for (const box of await tab.$$("#limits-list input:not(:checked)")) await box.click();
-        await tab.$eval("#limits-accept", (b) => b.disabled || b.click());
-      }
-      return (await tab.$eval("#limits", (e) => e.hidden)) && waits(tab);
-    }, () => job.story(tab, "body"), 90_000);
+    await choose(tab, job.own);
+    await tab.click("#join");
+    await until("the fleet", () => waits(tab), () => job.story(tab, "body"), 90_000);
+    assert.ok(await tab.$eval("#limits", (e) => e.hidden), "it is asked again");
     await tab.evaluate(() => { // a slow disk: closed at "Stopped", the page must not come back taking part
       const remove = IDBObjectStore.prototype.delete;
       IDBObjectStore.prototype.delete = function (key) {
@@ -105,7 +134,12 @@ for (const name of names) {
     await tab.click("#stop");
     await until("the stop", async () => /^Stopped/.test(await textOf(tab, "#state")), () => textOf(tab, "#state"));
     await tab.close();
-    const again = await join();
+    const again = await visit();
+    assert.ok(await again.$eval("#consent-ask", (e) => !e.hidden), "what was accepted for other data is taken for these");
+    await choose(again, job.own);
+    assert.ok(await again.$eval("#consent-granted", (e) => !e.hidden), "it is not told that this was accepted");
+    assert.equal(await textOf(again, "#verdict-title"), "Only the operator's honesty protects your data", "what was accepted has become better");
+    await again.click("#join");
     await until("the fleet", () => waits(again), () => job.story(again, "body"), 90_000);
     assert.ok(await again.$eval("#limits", (e) => e.hidden), "it is asked again");
   });

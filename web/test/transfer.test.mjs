@@ -38,7 +38,7 @@ test("a visit transfers little, and a second one next to nothing", { timeout: 24
   const interactive = await tab.evaluate(() => performance.getEntriesByType("navigation")[0].domInteractive);
   await tab.click("#sample");
   await until("the sample", async () => !(await tab.$eval("#join", (b) => b.disabled)), () => job.story(tab, "#data-state"));
-  await until("the trial of a round, which fetches its programs", async () => /each round takes/.test(await textOf(tab, "#here")), () => textOf(tab, "#here"));
+  await until("the trial of a round, which fetches its programs", async () => /of computing in all/.test(await textOf(tab, "#here")), () => textOf(tab, "#here"));
   const client = counted.down - page;
 
   const { tab: again } = await openTab(browser, counted.url);

@@ -36,7 +36,7 @@ var files = map[string][]any{
 		server.Invitation{}, server.FleetPage{}, server.Paused{}, server.Acts{}, server.Added{}, server.Invited{}, server.JobLine{}, jobs.Total{}, store.Invitation{}, store.Operator{},
 		coordinator.Forecast{}, coordinator.Check{}},
 	"edge/src/event.ts":  {edge.Event{}},
-	"edge/src/client.ts": {client.Preview{}, client.Given{}, client.Prediction{}, client.Quote{}, client.Failed},
+	"edge/src/client.ts": {client.Preview{}, client.Given{}, client.Prediction{}, client.Quote{}, client.Limits{}, client.Failed},
 }
 
 // sample names the classes of the built-in samples, for a page to tell whether one fits.

@@ -203,14 +203,14 @@ func (d Device) tls(r *Report, token wire.Token, resp *http.Response) {
 // job looks at what the job asks of this device.
 func (d Device) job(ctx context.Context, r *Report) {
 	cfg := edge.Config{Token: d.Token, Policy: d.Policy, AllowPlain: d.Plain}
-	name, beyond, err := edge.AskLimits(ctx, cfg)
-	if !r.Put("job", err, "a coordinator of another version, or of several jobs: see starling join --fleet", "%q", name) {
+	v, err := edge.AskLimits(ctx, cfg, 0)
+	if !r.Put("job", err, "a coordinator of another version, or of several jobs: see starling join --fleet", "%q", v.Job) {
 		return
 	}
-	if len(beyond) == 0 {
+	if len(v.Beyond) == 0 {
 		r.Put("policy", nil, "", "it asks for nothing beyond your limits, as far as shows without its base")
 	}
-	for _, b := range beyond {
+	for _, b := range v.Beyond {
 		r.warn("policy", fmt.Sprintf("join asks you, or accept it by %s", b.Flag()), "%s; your limit: %s", b.What, b.Want)
 	}
 	if d.Trial <= 0 {

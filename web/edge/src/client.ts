@@ -134,6 +134,34 @@ export interface Quote {
   memory_bytes: number;
 }
 
+/** Limits is what the device says of a job before its owner has joined, see edge.Verdict. */
+export interface Limits {
+  /** Beyond are the limits of the policy that the job is beyond, which accept takes by key and have. */
+  beyond: Limit[];
+  /** Granted tells that the owner has accepted all of them before, for this data and coordinator. */
+  granted?: boolean;
+  /**
+   * ExampleBits bounds what all rounds of the job could tell about any one example, and Bits
+   * about all of the data, although everybody else lies; left out where nothing does.
+   */
+  example_bits?: number;
+  bits?: number;
+}
+
+/** Limit is one limit of the policy, see edge.PolicyError. */
+export interface Limit {
+  /** of the policy */
+  key: string;
+  /** what is asked for */
+  what: string;
+  /** what it would mean for the owner */
+  why: string;
+  /** asked for, as accept takes it */
+  have: string;
+  /** the limit */
+  want: string;
+}
+
 /**
  * Code says why taking part has ended, for programs: sentences change, codes do not.
  *

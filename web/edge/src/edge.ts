@@ -1,5 +1,5 @@
 import type { Event } from "./event.js";
-import type { Given, Prediction, Preview, Quote } from "./client.js";
+import type { Given, Limits, Prediction, Preview, Quote } from "./client.js";
 import { PolicyRefusal, StarlingError } from "./errors.js";
 import { here, host, programAt, type Thread } from "./host.js";
 import { coordinatorOf, isElsewhere, needsFull } from "./job.js";
@@ -215,6 +215,15 @@ export class Edge {
   async quote({ url, token, cores }: Pick<JoinOptions, "url" | "token" | "cores">): Promise<Quote> {
     const at = coordinatorOf(url), trial = { url: at.base, token: token ?? at.token, cores: cores ?? usualCores() };
     return JSON.parse(await this.#ask((id) => ({ kind: "quote", id, trial }))) as Quote;
+  }
+
+  /**
+   * What this device's policy says of a job, and how much could leave at most, before anybody joins: what is to be asked
+   * of the owner. With a source it counts what that has given elsewhere, and knows what was accepted for it before.
+   */
+  async limits({ url, token, trustLocal, source, examples }: Pick<JoinOptions, "url" | "token" | "trustLocal"> & { source?: Source; examples?: number }): Promise<Limits> {
+    const at = coordinatorOf(url), of = { url: at.base, token: token ?? at.token, trustLocal, fileName: source && accountName(checked(source)), examples };
+    return JSON.parse(await this.#ask((id) => ({ kind: "limits", id, of }))) as Limits;
   }
 
   /** What the model says that join has ended with: its labels, the likeliest first, a label of each word, an answer, or what it writes. */

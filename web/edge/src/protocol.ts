@@ -109,6 +109,17 @@ export interface RoundTrial {
   cores: number;
 }
 
+/** What a job is judged by: the coordinator, and the data as far as they are chosen. */
+export interface Judged {
+  url: string;
+  token?: string;
+  trustLocal?: boolean;
+  /** What the data's account goes by. */
+  fileName?: string;
+  /** How many the data has. */
+  examples?: number;
+}
+
 /** A generated set: labelled invoices, digits, or words as they are said, which edge-full.wasm makes. */
 export type SampleKind = "texts" | "pictures" | "recordings";
 
@@ -120,6 +131,7 @@ export interface Client {
   given(account: Uint8Array | undefined): Promise<string>;
   forget(account: Uint8Array, id: string): Promise<Uint8Array>;
   quote(options: RoundTrial): Promise<string>;
+  limits(options: Judged & { account?: Uint8Array }): Promise<string>;
   join(
     options: WorkerJoin & Decoder & { account?: Uint8Array; keep?: (account: Uint8Array) => Promise<unknown> },
     on: (event: string, given?: string) => void,
@@ -137,6 +149,7 @@ export type ToWorker =
   | { kind: "accounts"; id: number }
   | { kind: "forget"; id: number; fileName: string; job: string }
   | { kind: "quote"; id: number; trial: RoundTrial }
+  | { kind: "limits"; id: number; of: Judged }
   | { kind: "predict"; id: number; input: Input; untrained: boolean }
   | { kind: "enough"; of: number }
   | { kind: "open"; id: number; model: Model }

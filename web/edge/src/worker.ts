@@ -91,6 +91,7 @@ async function answer(message: ToWorker): Promise<void> {
     case "accounts":
     case "forget":
     case "quote":
+    case "limits":
     case "open":
     case "predict": {
       try {
@@ -127,6 +128,10 @@ async function asked(ready: Client, question: Question): Promise<string> {
       return changeAccount(question.fileName, (account) => ready.forget(account, question.job)).then(() => "null");
     case "quote":
       return ready.quote(question.trial);
+    case "limits": {
+      const account = question.of.fileName === undefined ? undefined : await openAccount(question.of.fileName);
+      return ready.limits({ ...question.of, account: account?.last });
+    }
     case "open":
       return ready.open(question.model).then(() => "null");
     case "predict":

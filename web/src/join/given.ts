@@ -1,33 +1,25 @@
-// What the job gives to somebody who joins: a title and sentences, with ε and δ.
+// What the job gives to somebody who joins, with ε and δ: one step below the verdict.
 import type { About } from "../api.js";
-import { weakFrom } from "../format.js";
 import { listed, t, Told } from "../language/language.js";
 import { bound, devices, meaning, rounds } from "./amounts.js";
+import { odds } from "./plain.js";
 
-export interface Given {
-  level: "strong" | "weak" | "none";
-  title: Told;
-  lines: Told[];
-}
-
-export function given(a: About): Given {
-  if (!a.private) return { level: "none", title: t("given.none.title"), lines: [t("given.none")] };
+export function given(a: About): Told[] {
+  if (!a.private) return [t("given.none")];
   const who = a.protects === "provider" ? "provider" : "you";
-  const lines = [t("given.sum", { n: a.shard_floor })], all = rounds(a.rounds);
+  const lines = [odds(a), t("given.sum", { n: a.shard_floor })], all = rounds(a.rounds);
   if (a.simulated) {
     if (a.delivered) lines.push(t("given.simulated.noise", { rounds: all, bound: bound(a.delivered), meaning: meaning(a.delivered) }));
     lines.push(t("given.simulated.size", { devices: devices(a.simulated_population ?? 0), bound: bound(a.simulated) }));
-    return { level: "weak", title: t("given.simulated.title"), lines };
+    return lines;
   }
-  const g = a.visible ?? a.delivered;
   if (a.delivered) lines.push(t(`given.all.${who}`, { rounds: all, bound: bound(a.delivered), meaning: meaning(a.delivered) }));
   if (a.delivered?.observer === "coalition") {
     lines.push(t("given.coalition"));
   }
   if (a.visible) lines.push(t("given.visible", { bound: bound(a.visible) }));
   lines.push(a.untrusted ? t("given.untrusted", { bound: bound(a.untrusted) }) : t("given.word"));
-  if (!g || g.epsilon > weakFrom) return { level: "weak", title: t(`given.weak.${who}`), lines };
-  return { level: "strong", title: a.untrusted && a.untrusted.epsilon <= weakFrom ? t(`given.own.${who}`) : t(`given.promised.${who}`), lines };
+  return lines;
 }
 
 /** What the log of enrolled keys proves of a shard: whom a device is hidden among. */

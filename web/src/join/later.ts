@@ -4,7 +4,7 @@ import { later } from "../language/en-later.js";
 import { add } from "../language/language.js";
 
 export { offerGave } from "./gave.js";
-export { paintLimits } from "./limits.js";
+export { paintConsent, paintLimits, reasons } from "./limits.js";
 export * as sound from "./sound.js";
 export { offerModel, offerShelf } from "./trained.js";
 

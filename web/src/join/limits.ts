@@ -1,35 +1,75 @@
-// What a job asks for beyond this device's policy: told sentence by sentence, and
-// accepted one by one or not at all.
-import type { Participation, PolicyError } from "../../edge/src/index.js";
+// What a job asks for beyond this device's policy: a sentence for each reason, the limits and
+// why they are there one step below, and one answer to all of it.
+import type { Limits, Participation, PolicyError } from "../../edge/src/index.js";
 import { byId, element, show } from "../dom.js";
 import { listed, maybe, t, type Text } from "../language/language.js";
 
 let shown = "";
 
-/** What protects a device although everybody else lies: see the policy's first keys. */
-const alone = new Set(["own_noise", "example_noise", "example_bits", "bits"]);
-
-/** Shows what the participation was refused for; nothing where there is nothing. */
+/** Shows what a participation was refused for although nothing of it had shown before; nothing where there is nothing. */
 export function paintLimits(p: Participation): void {
   show("limits", p.limits.length > 0 && p.standing !== "stopped");
   const now = JSON.stringify(p.limits);
   if (now === shown) return;
   shown = now;
-  show("limits-honesty", p.limits.some((l) => alone.has(l.key)));
-  byId("limits-list").replaceChildren(...p.limits.map(row));
-  ready();
+  paintReasons("limits", p.limits);
+  byId<HTMLInputElement>("limits-yes").checked = false;
+  byId<HTMLButtonElement>("limits-accept").disabled = true;
   if (p.limits.length) byId("limits").focus();
 }
 
-/** Why a limit is there, by its key: those of one reason together. */
+byId("limits-yes").addEventListener("change", () => { byId<HTMLButtonElement>("limits-accept").disabled = !byId<HTMLInputElement>("limits-yes").checked; });
+
+let asked = "";
+
+/** Asks before Join for what a job is known to be beyond. Another question takes another answer. */
+export function paintConsent({ beyond, granted }: Limits): void {
+  show("consent", beyond.length > 0);
+  show("consent-ask", !granted);
+  show("consent-granted", granted === true);
+  const now = JSON.stringify(beyond);
+  if (now === asked) return;
+  asked = now;
+  byId<HTMLInputElement>("consent-yes").checked = false;
+  paintReasons("consent", beyond);
+}
+
+function paintReasons(id: string, limits: PolicyError[]): void {
+  const all = [...reasons(limits).entries()];
+  byId(`${id}-list`).replaceChildren(...all.map(([reason, of]) => element("li", {}, summary(reason, of))));
+  byId(`${id}-more`).replaceChildren(...all.map(([, of]) => element("li", {}, ...of.flatMap((l) => {
+    const { what, limit } = told(l);
+    return [element("p", {}, listed([what]), ...(limit ? [" ", t("limits.own", { limit })] : []))];
+  }), element("p", { class: "soft" }, told(of[0]!).why))));
+}
+
+/** Why a limit is there, by its key: those of one reason are told together, in this order. */
 const whys: Record<string, string> = {
-  shard: "shard", corrupt: "forged", breach_bits: "forged", semi_honest: "forged", unlogged: "forged", uplinks: "large", rank: "large", values: "large", clip_norm: "large",
-  batch: "work", steps: "work", work: "work", memory: "memory", rounds: "rounds", epsilon: "rounds", own_noise: "honest", example_noise: "honest", example_bits: "honest", bits: "honest", bases: "base",
-  tensors: "tensors", examples: "few", leak: "leak", not_private: "private",
+  not_private: "private", own_noise: "honest", example_noise: "honest", example_bits: "honest", bits: "honest",
+  corrupt: "forged", breach_bits: "forged", semi_honest: "forged", unlogged: "forged", shard: "shard", leak: "leak", bases: "base", tensors: "tensors", examples: "few",
+  uplinks: "large", rank: "large", values: "large", clip_norm: "large", batch: "work", steps: "work", work: "work", memory: "memory", rounds: "rounds", epsilon: "rounds",
 };
+
+/** Limits by their reasons. Where no noise is the device's own, that says also why nothing bounds what could be told. */
+export function reasons(limits: PolicyError[]): Map<string, PolicyError[]> {
+  const order = Object.keys(whys), place = (l: PolicyError) => (order.indexOf(l.key) + order.length + 1) % (order.length + 1);
+  const none = limits.some((l) => l.key === "own_noise" && l.have === "0");
+  const found = new Map<string, PolicyError[]>();
+  for (const l of limits.toSorted((a, b) => place(a) - place(b))) {
+    const reason = whys[l.key] ?? l.key;
+    if (none && reason === "honest" && l.key !== "own_noise") continue;
+    found.set(reason, [...found.get(reason) ?? [], l]);
+  }
+  return found;
+}
 
 /** Whose limit is no amount and no list: the sentence before it says all. */
 const unsaid = new Set(["semi_honest", "unlogged", "not_private"]);
+
+function summary(reason: string, [first]: PolicyError[]): Text {
+  const none = reason === "honest" && first!.key === "own_noise" && first!.have === "0";
+  return maybe(`consent.${reason}${none ? ".none" : ""}`, { have: first!.have }) ?? listed([told(first!).what]);
+}
 
 /** What is asked for and why that matters, in the page's language; one that the page does not know, in the device's words. */
 function told({ key, what, why, have, want }: PolicyError): { what: Text; why: Text; limit?: Text } {
@@ -37,17 +77,4 @@ function told({ key, what, why, have, want }: PolicyError): { what: Text; why: T
   if (!sentence || !reason) return { what: `${what[0]?.toUpperCase()}${what.slice(1)}.`, why: `${why}.`, limit: want };
   const [, which, limit] = /^at (least|most) (\S+)/.exec(want) ?? [];
   return { what: sentence, why: reason, limit: unsaid.has(key) ? undefined : limit ? t(key === "breach_bits" ? "limit.chance" : which === "least" ? "limit.least" : "limit.most", { limit }) : want };
-}
-
-function row(l: PolicyError, i: number): HTMLElement {
-  const box = element("input", { type: "checkbox", id: `limit-${i}`, "aria-describedby": `why-${i}` });
-  box.addEventListener("change", ready);
-  const { what, why, limit } = told(l);
-  return element("li", {}, box, element("label", { for: box.id }, element("b", {}, listed([what])), ...(limit ? [" ", t("limits.own", { limit })] : [])),
-    element("p", { id: `why-${i}`, class: "soft small" }, why));
-}
-
-function ready(): void {
-  const boxes = [...byId("limits-list").querySelectorAll("input")];
-  byId<HTMLButtonElement>("limits-accept").disabled = boxes.some((b) => !b.checked);
 }

@@ -3,6 +3,23 @@
 import type { Message } from "./catalogue.js";
 
 export const later = {
+  "consent.title": "Before you join",
+  "consent.more": "The limits, and why your device has them",
+  "consent.granted": "You accepted this before for this data.",
+  "consent.yes": "I accept this",
+  "consent.honest.none": "The operator alone adds noise. No device can check it.",
+  "consent.honest": "More could leave than your device allows.",
+  "consent.forged": "An operator that invents other devices could read what you send alone.",
+  "consent.shard": "As few as {have} devices hide what you send.",
+  "consent.leak": "One update shows many words of your texts.",
+  "consent.base": "The base model is not a published one.",
+  "consent.tensors": "It trains more of the model than usual.",
+  "consent.few": "An update averages few examples.",
+  "consent.large": "Updates are larger or finer than usual: more of your data fits in.",
+  "consent.work": "Training takes more time and power than usual.",
+  "consent.memory": "Training takes more memory than usual.",
+  "consent.rounds": "It has more rounds than usual.",
+  "consent.private": "Whoever runs it can read what you send.",
   "limit.shard": "The job adds up as few as {have} devices.",
   "limit.corrupt": "The job withstands that a share of {have} of a shard's devices colludes with the coordinator, and no more.",
   "limit.breach_bits": "The job lets a shard be broken with a chance of 1 in 2^{have}.",
