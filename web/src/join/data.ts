@@ -26,6 +26,7 @@ let items: Labelled[] = []; // pictures or recordings, of several picks
 let clips: Labelled[] = []; // that were recorded here
 let folder = ""; // that they lie in
 let emptied = 0; // how often the items were given up: what was read for those before is of no use
+let written: { forgetWritten(): void } | undefined; // what was typed
 let turn = 0; // a choice that another one has followed has no say any more
 
 export function offerData(surroundings: Surroundings): void {
@@ -44,6 +45,21 @@ export function offerData(surroundings: Surroundings): void {
     })));
   }
   byId("sample").addEventListener("click", () => void sampled());
+  byId("write").addEventListener("click", () => void writing());
+  const section = byId("choosing");
+  section.addEventListener("dragover", (event) => event.preventDefault()); // it can be dropped here
+  section.addEventListener("drop", (event) => {
+    event.preventDefault();
+    const files = [...event.dataTransfer?.files ?? []], text = event.dataTransfer?.getData("text/plain");
+    if (files.length) void picked(files);
+    else if (text) void writing(text);
+  });
+  document.addEventListener("paste", (event) => {
+    if (section.hidden || (event.target as Element).closest?.("input, textarea")) return;
+    const files = [...event.clipboardData?.files ?? []], text = event.clipboardData?.getData("text/plain");
+    if (text && writes()) void writing(text); // a spreadsheet copies a picture of its cells, too
+    else if (files.length) void picked(files);
+  });
   byId("template").addEventListener("click", template);
   byId("pictures-forget").addEventListener("click", forget);
   byId("microphone-open").addEventListener("click", () => {
@@ -59,6 +75,26 @@ export function offerData(surroundings: Surroundings): void {
 /** What a job's files are, where each is an example by itself. */
 const sortOf = (about: About): Sort | undefined => sorts[wordsOf(about)?.kind ?? ""];
 
+/** Whether the job's data are texts that somebody can type. */
+function writes(): boolean {
+  const about = page.about(), kind = about && wordsOf(about)?.kind;
+  return kind === "texts" || kind === "unlabelled";
+}
+
+/** Opens the place to type and paste in, and adds a text that was pasted or dropped elsewhere. */
+async function writing(text = ""): Promise<void> {
+  const about = page.about();
+  if (!about || !writes()) return;
+  const { writing: of } = await import("./later.js");
+  written = of;
+  of.write(about, wordsOf(about)?.kind === "unlabelled", (source) => {
+    show("columns", false);
+    say("data-state", "");
+    void look(source ?? {}, async () => source);
+  });
+  if (text) of.add(text);
+}
+
 /** Fits the questions to the job's task. */
 export function describeData(about: About): void {
   const words = wordsOf(about);
@@ -73,6 +109,7 @@ export function describeData(about: About): void {
   show("template", words.template !== undefined);
   say("head-label", words.head[0] ?? "");
   say("head-text", words.head[1]);
+  show("write", writes());
   show("sample", about.sample !== undefined || sampleOf(about) !== undefined);
 }
 
@@ -84,11 +121,18 @@ function sampleOf(about: About): keyof typeof sampleLabels | undefined {
   return sampleLabels[kind].every((l) => about.labels.includes(l)) ? kind : undefined;
 }
 
+/** What people have and no device reads, and what is said of it. */
+const unread: [RegExp, "data.document" | "data.sheet" | "data.heic"][] = [
+  [/\.(pdf|docx?|odt|rtf|pages|epub)$/i, "data.document"], [/\.(xlsx?|ods|numbers)$/i, "data.sheet"], [/\.(heic|heif)$/i, "data.heic"],
+];
+
 async function picked(files: File[]): Promise<void> {
   const about = page.about();
   const [first] = files;
   if (!about || !first) return;
-  const sort = sortOf(about);
+  written?.forgetWritten();
+  const sort = sortOf(about), other = files.map((f) => f.name).find((name) => unread.some(([ends]) => ends.test(name)));
+  if (other) return look(other, async (name) => { throw new Sorry(t(unread.find(([ends]) => ends.test(name))![1], { file: name })); });
   // One table of pixels is a file, too.
   if (sort && (files.length > 1 || files.some(sort.is) || sort.kind === "recordings")) return pickedItems(sort, files, about);
   items = [];
@@ -238,6 +282,7 @@ async function sampled(): Promise<void> {
   const about = page.about();
   const kind = about && sampleOf(about);
   if (!about) return;
+  written?.forgetWritten();
   if (about.sample) {
     const mine = ++turn;
     say("data-state", t("data.sample.fetching"));

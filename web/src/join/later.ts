@@ -6,6 +6,7 @@ import { add } from "../language/language.js";
 export { offerGave } from "./gave.js";
 export { paintConsent, paintLimits, reasons } from "./limits.js";
 export * as sound from "./sound.js";
+export * as writing from "./write.js";
 export { offerModel, offerShelf } from "./trained.js";
 
 add(later);
