@@ -108,23 +108,6 @@ export interface Status {
   beginning?: Beginning;
 }
 
-/** What the first round waits for. */
-export interface Beginning {
-  enrolled: number;
-  with: number;
-  least: number;
-  by_word?: boolean;
-  due?: number;
-  by?: string;
-  open?: number;
-  awaited?: string[];
-}
-
-/** What an operator's word to begin comes to. */
-export interface Begun {
-  says: string;
-}
-
 export interface RankAccuracy {
   rank: number;
   accuracy: number;
@@ -146,6 +129,17 @@ export interface Parts {
 export interface Bytes {
   up: number;
   down: number;
+}
+
+export interface Beginning {
+  enrolled: number;
+  with: number;
+  least: number;
+  by_word?: boolean;
+  due?: number;
+  by?: string;
+  open?: number;
+  awaited?: string[];
 }
 
 export interface PublicStatus {
@@ -271,6 +265,13 @@ export interface Paused {
 export interface Pause {
   by: string;
   reason: string;
+}
+
+export interface Begun {
+  enrolled: number;
+  least: number;
+  pause: Pause | null;
+  says: string;
 }
 
 export interface Acts {

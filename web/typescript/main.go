@@ -33,7 +33,7 @@ import (
 // follows.
 var files = map[string][]any{
 	"src/api.ts": {coordinator.About{}, monitor.Status{}, monitor.PublicStatus{}, monitor.Overview{}, monitor.RoundRecord{}, monitor.Occurrence{},
-		server.Invitation{}, server.FleetPage{}, server.Paused{}, server.Acts{}, server.Added{}, server.Invited{}, server.JobLine{}, jobs.Total{}, store.Invitation{}, store.Operator{},
+		server.Invitation{}, server.FleetPage{}, server.Paused{}, server.Begun{}, server.Acts{}, server.Added{}, server.Invited{}, server.JobLine{}, jobs.Total{}, store.Invitation{}, store.Operator{},
 		coordinator.Forecast{}, coordinator.Check{}},
 	"edge/src/event.ts":  {edge.Event{}},
 	"edge/src/client.ts": {client.Preview{}, client.Given{}, client.Prediction{}, client.Quote{}, client.Limits{}, client.Failed},
