@@ -62,7 +62,7 @@ nightly: ## Run all tests with all cases, of which make test plays some (hostile
 # What is left out measures (a bias, bytes, a variance) or compares bits over rounds that other tests play too.
 # GoMLX's Go backend does pointer arithmetic that checkptr, which -race turns on, stops at.
 race: ## Run the race detector on the packages with goroutines (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -short -skip '^Test(HostilePoison|UploadOverhead|OwnNoiseUnderDropouts|DualsRefused|EqualToAFleetOverSockets)$$' -timeout 20m -gcflags='github.com/gomlx/...=-d=checkptr=0' $(RACE)
+	CGO_ENABLED=1 $(GO) test -race -short -skip '^Test(HostilePoison|UploadOverhead|OwnNoiseUnderDropouts|DualsRefused|EqualToAFleetOverSockets|SlowShare)$$' -timeout 20m -gcflags='github.com/gomlx/...=-d=checkptr=0' $(RACE)
 
 arm64: ## Hold the kernels and programs for arm64 against the definition in an emulator (needs qemu-user; its speed says nothing)
 	GOARCH=arm64 $(GO) test -exec qemu-aarch64-static ./wasm/kernel
