@@ -19,18 +19,17 @@ const announcedPath = aboutPath + "/announced"
 // policy, except for what the trial itself takes: Run does that. It reads these fields of the
 // configuration: Token, Policy, AllowPlain, CacheDir, Base, MaxBlob, HTTP and Handshake.
 func Ask(ctx context.Context, cfg Config) (Trial, error) {
-	token, err := cfg.reach()
+	blobs, done, err := cfg.asking()
 	if err != nil {
 		return Trial{}, err
 	}
-	transport, done := newBlobClient(token, cfg.HTTP)
 	defer done()
-	blobs := &fetcher{client: transport, token: token, dir: cfg.CacheDir, most: cfg.MaxBlob, down: new(atomic.Int64)}
+	blobs.dir = cfg.CacheDir
 	_, announced, _, err := blobs.announced(ctx, cfg.Handshake)
 	if err != nil {
 		return Trial{}, err
 	}
-	c, j := &client{cfg: cfg, token: token, blobs: blobs}, &job{Job: *announced}
+	c, j := &client{cfg: cfg, token: blobs.token, blobs: blobs}, &job{Job: *announced}
 	if cfg.Base != nil {
 		if c.own, err = newOwnBase(cfg.Base); err != nil {
 			return Trial{}, err
@@ -52,6 +51,17 @@ func Ask(ctx context.Context, cfg Config) (Trial, error) {
 		return Trial{}, fmt.Errorf("%w: %w", ErrJob, err)
 	}
 	return t, errors.Join(cfg.Policy.checkValues(j.layout.Size(t.Rank)), cfg.Policy.checkBatch(columns, t.Batch))
+}
+
+// asking is what fetches a coordinator's answers to anybody, before anyone enrols; done ends it. It sets defaults of the
+// configuration.
+func (cfg *Config) asking() (f *fetcher, done func(), err error) {
+	token, err := cfg.reach()
+	if err != nil {
+		return nil, nil, err
+	}
+	transport, done := newBlobClient(token, cfg.HTTP)
+	return &fetcher{client: transport, token: token, most: cfg.MaxBlob, down: new(atomic.Int64)}, done, nil
 }
 
 // announced fetches the job, its bytes and its TaskID.
@@ -93,13 +103,11 @@ type Verdict struct {
 // Policy, TrustLocal, Account (if there is one), Known, AllowPlain, AcceptNotPrivate, HTTP and Handshake. The errors are
 // those of [Ask].
 func AskLimits(ctx context.Context, cfg Config, examples int) (v Verdict, err error) {
-	token, err := cfg.reach()
+	blobs, done, err := cfg.asking()
 	if err != nil {
 		return v, err
 	}
-	transport, done := newBlobClient(token, cfg.HTTP)
 	defer done()
-	blobs := &fetcher{client: transport, token: token, most: cfg.MaxBlob, down: new(atomic.Int64)}
 	_, j, task, err := blobs.announced(ctx, cfg.Handshake)
 	if err != nil {
 		return v, err
@@ -121,7 +129,7 @@ func AskLimits(ctx context.Context, cfg Config, examples int) (v Verdict, err er
 	}
 	v = Verdict{Job: j.Name, Beyond: beyond(), Shown: announced(j)}
 	if cfg.Account != nil && len(v.Beyond) > 0 {
-		cfg.widen(token)
+		cfg.widen(blobs.token)
 		v.Granted = len(beyond()) == 0
 	}
 	return v, nil

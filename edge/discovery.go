@@ -47,14 +47,13 @@ type Offer struct {
 // enrols. It reads these fields of the configuration: Token, Policy, AllowPlain, MaxBlob, HTTP and
 // Handshake.
 func AskJobs(ctx context.Context, cfg Config) ([]Offer, error) {
-	fleet, err := cfg.reach()
+	blobs, done, err := cfg.asking()
 	if err != nil {
 		return nil, err
 	}
-	transport, done := newBlobClient(fleet, cfg.HTTP)
 	defer done()
 	var in wire.Offers
-	if err := (&fetcher{client: transport, token: fleet}).told(ctx, cfg.Handshake, wire.JobsPath, wire.MaxOffersIn, &in); err != nil {
+	if err := blobs.told(ctx, cfg.Handshake, wire.JobsPath, wire.MaxOffersIn, &in); err != nil {
 		return nil, err
 	}
 	if len(in.Jobs) > wire.MaxOffers {
@@ -62,7 +61,7 @@ func AskJobs(ctx context.Context, cfg Config) ([]Offer, error) {
 	}
 	var out []Offer
 	for _, o := range in.Jobs {
-		t, err := o.Token(fleet)
+		t, err := o.Token(blobs.token)
 		if err != nil {
 			return nil, &ProtocolError{err}
 		}

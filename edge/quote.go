@@ -9,7 +9,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/starling-fl/starling/internal/protocol/wire"
@@ -71,26 +70,23 @@ var ErrLongTrial = errors.New("edge: one step of the job takes too long to be tr
 // AskAbout fetches what the coordinator says of its job, the JSON of /v1/job, into a value. Nobody enrols. It reads
 // these fields of the configuration: Token, AllowPlain, HTTP and Handshake.
 func AskAbout(ctx context.Context, cfg Config, into any) error {
-	token, err := cfg.reach()
+	blobs, done, err := cfg.asking()
 	if err != nil {
 		return err
 	}
-	transport, done := newBlobClient(token, cfg.HTTP)
 	defer done()
-	blobs := &fetcher{client: transport, token: token, down: new(atomic.Int64)}
 	return blobs.told(ctx, cfg.Handshake, aboutPath, mostAbout, into)
 }
 
 // AskCard fetches the job's signed privacy card, the bytes of /v1/job/card; nil if the coordinator has none. Nobody
 // enrols. It reads these fields of the configuration: Token, AllowPlain, HTTP and Handshake.
 func AskCard(ctx context.Context, cfg Config) ([]byte, error) {
-	token, err := cfg.reach()
+	blobs, done, err := cfg.asking()
 	if err != nil {
 		return nil, err
 	}
-	transport, done := newBlobClient(token, cfg.HTTP)
 	defer done()
-	b, status, err := (&fetcher{client: transport, token: token, down: new(atomic.Int64)}).answer(ctx, cfg.Handshake, aboutPath+"/card", mostAbout)
+	b, status, err := blobs.answer(ctx, cfg.Handshake, aboutPath+"/card", mostAbout)
 	if err != nil || status != statusOK {
 		return nil, err
 	}
@@ -101,13 +97,11 @@ func AskCard(ctx context.Context, cfg Config) ([]byte, error) {
 // enrols, nothing is sent, and neither base nor data is touched. It reads these fields of the
 // configuration: Token, Policy, AllowPlain, MaxBlob, HTTP and Handshake.
 func AskQuote(ctx context.Context, cfg Config, cores int, lasts time.Duration) (q Quote, err error) {
-	token, err := cfg.reach()
+	blobs, done, err := cfg.asking()
 	if err != nil {
 		return Quote{}, err
 	}
-	transport, done := newBlobClient(token, cfg.HTTP)
 	defer done()
-	blobs := &fetcher{client: transport, token: token, most: cfg.MaxBlob, down: new(atomic.Int64)}
 	var about struct {
 		Round     RoundSize `json:"round"`
 		BaseBytes uint64    `json:"base_bytes"`
