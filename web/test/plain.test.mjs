@@ -104,6 +104,17 @@ test("what a job asks for beyond the policy is told once for each reason", async
   assert.deepEqual(told({ own_noise: "0.05", example_bits: "63" }), ["honest: own_noise,example_bits"]);
 });
 
+test("the device's own limit is said where it is an amount", async () => {
+  const built = await esbuild.build({ entryPoints: ["edge/src/words.ts"], bundle: true, format: "esm", write: false, absWorkingDir: new URL("..", import.meta.url).pathname });
+  const { ownLimit, visible } = await import(`data:text/javascript;base64,${Buffer.from(built.outputFiles[0].contents).toString("base64")}`);
+  for (const [key, want, said] of [
+    ["shard", "at least 8", { message: "limit.least", limit: "8" }], ["bits", "at most 10000 (in the job ...)", { message: "limit.most", limit: "10000" }],
+    ["breach_bits", "at least 40", { message: "limit.chance", limit: "40" }], ["uplinks", "nf4 or int4", "nf4 or int4"],
+    ["unlogged", "false", undefined], ["semi_honest", "false", undefined], ["not_private", "false", undefined],
+  ]) assert.deepEqual(ownLimit({ key, want }), said, key);
+  assert.equal(visible("a\u202eb\u0000c\nd"), "a\ufffdb\ufffdc\nd");
+});
+
 for (const name of names) {
   test(`${name} says above Join what leaves, what it costs and how to stop`, { timeout: 240_000 }, async (t) => {
     let about = usual;

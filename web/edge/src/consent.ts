@@ -6,6 +6,7 @@
 // Attributes: url, token, lang (of en, de, fr, es; default the browser's), trust-local. Property: source, examples of
 // the page's own, in place of a file that the visitor chooses. Events: change and finished, with the Participation, and
 // failed, with a StarlingError. Parts to style: text, file, button, limits, state.
+import { ownLimit, visible } from "./words.js";
 import { browserTrust, Participation, StarlingError, type PolicyError, type Source } from "./index.js";
 
 type Message = string | (Partial<Record<Intl.LDMLPluralRule, string>> & { other: string });
@@ -16,8 +17,8 @@ declare const CONSENT_WORDS: Record<string, Record<string, Message>>;
 /** What the files that are chosen may be called. */
 const kinds = ".tsv,.csv,.txt,.jsonl,.ndjson,.gz";
 
-/** Characters that turn the text around them, or are not to be seen. */
-const hidden = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+/** Somebody else's words on one line. */
+const line = (text: string): string => visible(text).replace(/[\t\n]/g, "\ufffd");
 
 export class StarlingConsent extends HTMLElement {
   static observedAttributes = ["url", "token", "lang"];
@@ -75,11 +76,11 @@ export class StarlingConsent extends HTMLElement {
   #say(key: string, values: Record<string, string | number> = {}): string {
     const message = this.#words[key] ?? key;
     const text = typeof message === "string" ? message : message[new Intl.PluralRules(this.getAttribute("lang") || undefined).select(Number(values.n))] ?? message.other;
-    return text.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? "").replace(hidden, "\ufffd"));
+    return text.replace(/\{(\w+)\}/g, (_, name: string) => line(String(values[name] ?? "")));
   }
 
   /** Somebody else's words, which cannot change how others are read. */
-  #brief(text: string): string { return text.slice(0, 300).replace(hidden, "\ufffd"); }
+  #brief(text: string): string { return line(text.slice(0, 300)); }
 
   async #join(): Promise<void> {
     const file = this.#file;
@@ -114,12 +115,11 @@ export class StarlingConsent extends HTMLElement {
   }
 
   /** What is asked for beyond a limit: in the visitor's language where it has words for it, else in the device's. */
-  #limit({ key, what, have, want }: PolicyError): string {
+  #limit(l: PolicyError): string {
+    const { key, what, have } = l;
     const known = have === "0" && this.#words[`limit.${key}.none`] ? `limit.${key}.none` : `limit.${key}`;
-    const [, which, amount = ""] = /^at (least|most) (\S+)/.exec(want) ?? [];
-    const limit = !which ? want : this.#say(key === "breach_bits" ? "limit.chance" : `limit.${which}`, { limit: amount });
-    const own = key === "semi_honest" || key === "not_private" ? "" : ` ${this.#say("limits.own", { limit })}`;
-    return `${this.#words[known] ? this.#say(known, { have }) : `${what}.`}${own}`;
+    const own = ownLimit(l), limit = typeof own === "object" ? this.#say(own.message, { limit: own.limit }) : own;
+    return `${this.#words[known] ? this.#say(known, { have }) : `${what}.`}${limit ? ` ${this.#say("limits.own", { limit })}` : ""}`;
   }
 
   #paint(): void {

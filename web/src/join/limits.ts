@@ -1,6 +1,7 @@
 // What a job asks for beyond this device's policy: a sentence for each reason, the limits and
 // why they are there one step below, and one answer to all of it.
 import type { Limits, Participation, PolicyError } from "../../edge/src/index.js";
+import { ownLimit } from "../../edge/src/words.js";
 import { byId, element, show } from "../dom.js";
 import { listed, maybe, t, type Text } from "../language/language.js";
 
@@ -63,18 +64,16 @@ export function reasons(limits: PolicyError[]): Map<string, PolicyError[]> {
   return found;
 }
 
-/** Whose limit is no amount and no list: the sentence before it says all. */
-const unsaid = new Set(["semi_honest", "unlogged", "not_private"]);
-
 function summary(reason: string, [first]: PolicyError[]): Text {
   const none = reason === "honest" && first!.key === "own_noise" && first!.have === "0";
   return maybe(`consent.${reason}${none ? ".none" : ""}`, { have: first!.have }) ?? listed([told(first!).what]);
 }
 
 /** What is asked for and why that matters, in the page's language; one that the page does not know, in the device's words. */
-function told({ key, what, why, have, want }: PolicyError): { what: Text; why: Text; limit?: Text } {
+function told(l: PolicyError): { what: Text; why: Text; limit?: Text } {
+  const { key, what, why, have, want } = l;
   const sentence = (have === "0" && maybe(`limit.${key}.none`)) || maybe(`limit.${key}`, { have }), reason = maybe(`why.${whys[key]}`);
   if (!sentence || !reason) return { what: `${what[0]?.toUpperCase()}${what.slice(1)}.`, why: `${why}.`, limit: want };
-  const [, which, limit] = /^at (least|most) (\S+)/.exec(want) ?? [];
-  return { what: sentence, why: reason, limit: unsaid.has(key) ? undefined : limit ? t(key === "breach_bits" ? "limit.chance" : which === "least" ? "limit.least" : "limit.most", { limit }) : want };
+  const own = ownLimit(l);
+  return { what: sentence, why: reason, limit: typeof own === "object" ? t(own.message, { limit: own.limit }) : own };
 }

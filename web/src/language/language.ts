@@ -3,6 +3,9 @@
 // it changes: see dom.ts.
 import type { Catalogue, English, Key, Language, Message, Placeholders } from "./catalogue.js";
 import { en } from "./en.js";
+import { visible } from "../../edge/src/words.js";
+
+export { visible };
 
 const english: Language = { tag: "en", name: "English", direction: "ltr", messages: { ...en } as Catalogue }; // the rest is added
 
@@ -27,12 +30,6 @@ type Value = number | Text;
 
 type Values<K extends Key> = [Placeholders<English[K]>] extends [never] ? []
   : [values: { [P in Placeholders<English[K]>]: Value } & (English[K] extends string ? unknown : { n: number })];
-
-/** Turns the text around it, or is not to be seen: control characters, and those that override or isolate a direction. */
-const hidden = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
-
-/** A coordinator's or a file's words, which cannot change how others are read. */
-export const visible = (text: string) => text.replace(hidden, "\ufffd");
 
 const leftward = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 
