@@ -52,7 +52,7 @@ func (r resting) run(ctx context.Context, p *Part) error {
 		rests := running.Err() != nil
 		leave()
 		watch.Wait()
-		if !rests || ctx.Err() != nil {
+		if err == nil || !rests || ctx.Err() != nil { // nil: the job is over
 			return err
 		}
 		p.back = true

@@ -94,6 +94,18 @@ func TestRestsAtLast(t *testing.T) {
 		if left < mostFinishing || left > mostFinishing+2*looks {
 			t.Errorf("left after %v", left)
 		}
+		// A job that is over just when the device has to rest is not joined again.
+		why = ""
+		joins := 0
+		r.join = func(ctx context.Context, _ *Part) error {
+			joins++
+			why = "on battery"
+			<-ctx.Done()
+			return nil
+		}
+		if err := r.run(t.Context(), &Part{}); err != nil || joins != 1 {
+			t.Errorf("%v after %d joins", err, joins)
+		}
 		broken := errors.New("no such file")
 		r.rests = func() (string, error) { return "", broken }
 		if err := r.run(t.Context(), &Part{}); !errors.Is(err, broken) {
