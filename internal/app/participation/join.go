@@ -96,36 +96,54 @@ func (c *Config) parts(tokens []string) ([]*Part, error) {
 	return out, nil
 }
 
-// Try checks all that can be checked without a coordinator: flags, tokens, policy and data.
+// Try checks all that can be checked without a coordinator: flags, tokens, policy and data. It fills in paths that were
+// not given.
 func (c *Config) Try(tokens []string) error {
-	if err := c.Check(len(tokens)); err != nil {
+	if _, err := c.begin(tokens); err != nil {
 		return err
+	}
+	if _, err := c.Columns.Load(c.Data); err != nil {
+		return err
+	}
+	kept, err := accounts.Open(c.Accounts)
+	if err != nil {
+		return err
+	}
+	c.Accounts = kept.Dir()
+	return c.settle()
+}
+
+// begin checks what was given, and returns the jobs.
+func (c *Config) begin(tokens []string) ([]*Part, error) {
+	if err := c.Check(len(tokens)); err != nil {
+		return nil, err
 	}
 	if _, err := c.When.Rests(time.Now()); err != nil {
-		return err
+		return nil, err
 	}
-	if _, err := c.parts(tokens); err != nil {
-		return err
+	return c.parts(tokens)
+}
+
+// settle fills in the paths of identity and cache that were not given: they are of this user.
+func (c *Config) settle() (err error) {
+	if c.Identity == "" {
+		if c.Identity, err = accounts.IdentityPath(c.Data); err != nil {
+			return err
+		}
 	}
-	_, err := c.Columns.Load(c.Data)
+	c.Cache, err = accounts.UserPath(c.Cache, os.UserCacheDir, "")
 	return err
 }
 
 // Run takes part in the jobs of tokens until they end, and reports the contributions to each.
 func (c *Config) Run(ctx context.Context, tokens []string) (err error) {
-	if err := c.Check(len(tokens)); err != nil {
-		return err
-	}
-	if _, err := c.When.Rests(time.Now()); err != nil {
-		return err
-	}
-	parts, err := c.parts(tokens)
+	parts, err := c.begin(tokens)
 	if err != nil {
 		return err
 	}
 	told := c.Streams.Stderr
 	m := &Participant{
-		Streams: c.Streams, Agent: agent(c.Version), Identity: c.Identity, Cores: c.Cores, Remake: program.Remake, Known: c.Known,
+		Streams: c.Streams, Agent: agent(c.Version), Cores: c.Cores, Remake: program.Remake, Known: c.Known,
 		AskAgain: c.AskAgain, TrustLocal: c.Policy.TrustLocal, TryLeak: c.TryLeak, Plain: c.Plain, NotPrivate: c.NotPrivate,
 	}
 	if c.Cores == 0 {
@@ -146,14 +164,10 @@ func (c *Config) Run(ctx context.Context, tokens []string) (err error) {
 	if m.Set, err = c.Columns.Load(c.Data); err != nil {
 		return err
 	}
-	if m.Identity == "" {
-		if m.Identity, err = accounts.IdentityPath(c.Data); err != nil {
-			return err
-		}
-	}
-	if m.Cache, err = accounts.UserPath(c.Cache, os.UserCacheDir, ""); err != nil {
+	if err := c.settle(); err != nil {
 		return err
 	}
+	m.Identity, m.Cache = c.Identity, c.Cache
 	var release func() error
 	if m.Key, release, err = accounts.TakeIdentity(m.Identity); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -100,7 +101,7 @@ give it by --config. Tokens are kept apart, where only you may read them.`,
 			if err != nil {
 				return err
 			}
-			settings, err := settingsOf(j.flags, j.config.Data)
+			settings, err := settingsOf(j.flags)
 			if err != nil {
 				return err
 			}
@@ -119,53 +120,33 @@ give it by --config. Tokens are kept apart, where only you may read them.`,
 // paths are flags of join that name a file or folder, which the service finds from wherever it is started.
 var paths = []string{"data", "identity", "accounts", "cache", "policy", "base-list"}
 
-// settingsOf are the flags that were given, and the paths that have defaults, as a file of settings.
-func settingsOf(flags *pflag.FlagSet, data string) ([]byte, error) {
-	var err error
-	var lines []byte
-	put := func(f *pflag.Flag, texts []string) {
+// settled are paths with defaults of this user: the system may run the service with another home.
+var settled = []string{"identity", "accounts", "cache"}
+
+// settingsOf are the flags that were given, and settled paths, as a file of settings.
+func settingsOf(flags *pflag.FlagSet) (lines []byte, err error) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !f.Changed && !slices.Contains(settled, f.Name) || slices.Contains([]string{"config", "name", "folder"}, f.Name) {
+			return
+		}
+		texts := []string{f.Value.String()}
+		if list, is := f.Value.(pflag.SliceValue); is {
+			texts = list.GetSlice()
+		}
 		for i, text := range texts {
 			at, isFile := strings.CutPrefix(text, "@") // of --peers
 			_, missing := os.Stat(text)
 			if text != "" && (isFile || slices.Contains(paths, f.Name) || f.Name == "base" && missing == nil) {
 				absolute, e := filepath.Abs(at)
-				err = orElse(err, e)
+				err = cmp.Or(err, e)
 				texts[i] = strings.TrimSuffix(text, at) + absolute
 			}
 		}
 		b, e := json.Marshal(texts) // JSON is YAML
-		err = orElse(err, e)
+		err = cmp.Or(err, e)
 		lines = fmt.Appendf(lines, "%s: %s\n", f.Name, b)
-	}
-	flags.VisitAll(func(f *pflag.Flag) {
-		switch list, isList := f.Value.(pflag.SliceValue); {
-		case f.Name == "config" || f.Name == "name" || f.Name == "folder" || f.Name == "help":
-		case f.Changed && isList:
-			put(f, list.GetSlice())
-		case f.Changed:
-			put(f, []string{f.Value.String()})
-		case f.Name == "identity": // the system may run it with another home
-			path, e := accounts.IdentityPath(data)
-			err = orElse(err, e)
-			put(f, []string{path})
-		case f.Name == "accounts":
-			path, e := accounts.UserPath("", os.UserConfigDir, "accounts")
-			err = orElse(err, e)
-			put(f, []string{path})
-		case f.Name == "cache":
-			path, e := accounts.UserPath("", os.UserCacheDir, "")
-			err = orElse(err, e)
-			put(f, []string{path})
-		}
 	})
 	return lines, err
-}
-
-func orElse(err, next error) error {
-	if err != nil {
-		return err
-	}
-	return next
 }
 
 func newServiceRunCmd(a *command.App) *cobra.Command {
