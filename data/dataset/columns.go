@@ -30,24 +30,20 @@ var mapped = []string{"text", "label", "labels", "user", "provider", "prompt", "
 // Map reads what columns are called, as text=question,label=category: a name of mapped, then the file's. A column's name
 // may have commas, but no "=" behind one.
 func (c *Columns) Map(list string) error {
-	others := c.others()
-	last := ""
-	names := map[string]string{}
-	for _, part := range strings.Split(list, ",") {
-		to, from, ok := strings.Cut(part, "=")
-		if to = strings.TrimSpace(to); !ok && last != "" {
-			names[last] += "," + part
-			continue
-		}
+	given, err := assignments(list)
+	if err != nil {
+		return err
+	}
+	others, names := c.others(), map[string]string{}
+	for _, p := range given {
+		to, from := p[0], p[1]
 		switch {
-		case !ok:
-			return fmt.Errorf("%q: want NAME=COLUMN, as text=question,label=category", part)
 		case !slices.Contains(mapped, to):
 			return fmt.Errorf("%q is no name that columns can have: want one of %s", to, strings.Join(mapped, ", "))
 		case names[to] != "":
 			return fmt.Errorf("%q is given twice", to)
 		}
-		last, names[to] = to, from
+		names[to] = from
 	}
 	for to, from := range names {
 		switch {
@@ -86,15 +82,28 @@ func (c Columns) String() string {
 
 // others are the columns that Others gives other names.
 func (c Columns) others() map[string]string {
-	names, last := map[string]string{}, ""
-	for _, part := range strings.Split(c.Others, ",") {
-		if to, from, ok := strings.Cut(part, "="); ok {
-			last, names[to] = to, from
-		} else if last != "" {
-			names[last] += "," + part
-		}
+	given, _ := assignments(c.Others) // as Map wrote them; none of ""
+	names := map[string]string{}
+	for _, p := range given {
+		names[p[0]] = p[1]
 	}
 	return names
+}
+
+// assignments reads NAME=COLUMN,NAME=COLUMN: a part without "=" belongs to the column before it.
+func assignments(list string) (all [][2]string, err error) {
+	for _, part := range strings.Split(list, ",") {
+		to, from, ok := strings.Cut(part, "=")
+		switch {
+		case ok:
+			all = append(all, [2]string{strings.TrimSpace(to), from})
+		case len(all) == 0:
+			return nil, fmt.Errorf("%q: want NAME=COLUMN, as text=question,label=category", part)
+		default:
+			all[len(all)-1][1] += "," + part
+		}
+	}
+	return all, nil
 }
 
 // column is what a file calls the column of a name.
@@ -105,13 +114,15 @@ func (c Columns) column(name string) string {
 	return cmp.Or(c.others()[name], name)
 }
 
-// renamed finds values by the names that columns are given.
-func (c Columns) renamed(value func(string) json.RawMessage) func(string) json.RawMessage {
-	if c.Others == "" {
+// renamed finds a record's values by the names that columns are given.
+func (s *scanner) renamed(value func(string) json.RawMessage) func(string) json.RawMessage {
+	if s.columns.Others == "" {
 		return value
 	}
-	others := c.others()
-	return func(name string) json.RawMessage { return value(cmp.Or(others[name], name)) }
+	if s.others == nil { // once for all records
+		s.others = s.columns.others()
+	}
+	return func(name string) json.RawMessage { return value(cmp.Or(s.others[name], name)) }
 }
 
 // rename gives a table's columns the names that they are given.

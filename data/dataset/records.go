@@ -20,6 +20,7 @@ type scanner struct {
 	each    func(line int, l labelled) error
 	header  func(names []string) // is told those of a table's columns; may be nil
 	above   int                  // lines above a table's header
+	others  map[string]string    // of columns, once a record was read
 }
 
 // A ColumnError is a column, or a JSON key, that a record does not have.
@@ -107,7 +108,7 @@ func (s *scanner) parseJSON(line []byte) (labelled, error) {
 	if err != nil {
 		return labelled{}, err
 	}
-	value = s.columns.renamed(value)
+	value = s.renamed(value)
 	if s.want && !s.columns.named() && len(value(s.columns.label())) == 0 && asks(value) {
 		return s.document(value)
 	}
