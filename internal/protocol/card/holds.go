@@ -40,14 +40,10 @@ func (g *Guarantee) holds(j *wire.Job) error {
 	wrong := func(field, format string, args ...any) error {
 		return fmt.Errorf("%w: it contradicts itself or the job: guarantee.%s %s", ErrCard, field, fmt.Sprintf(format, args...))
 	}
-	unit := "device"
-	if j.Providers > 0 {
-		unit = "provider"
-	}
 	p := j.Privacy
 	switch {
-	case g.Unit != unit:
-		return wrong("unit", "is %.40q, the job protects each %s", g.Unit, unit)
+	case g.Unit != unit(j):
+		return wrong("unit", "is %.40q, the job protects each %s", g.Unit, unit(j))
 	case uint64(max(0, g.Rounds)) != j.Rounds:
 		return wrong("rounds", "is %d, the job announces %d", g.Rounds, j.Rounds)
 	case g.Budget != p.Budget || g.Observer != p.Observer || g.Simulated != p.Simulated:

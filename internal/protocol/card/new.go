@@ -50,10 +50,7 @@ func mechanism(j *wire.Job) Mechanism {
 
 // guarantee lists the observers. dp.Guarantees leaves out what is the same as another's.
 func guarantee(j *wire.Job, g dp.Guarantees) Guarantee {
-	out := Guarantee{Unit: "device", Rounds: int(j.Rounds), Budget: j.Privacy.Budget, Observer: j.Privacy.Observer, Simulated: j.Privacy.Simulated}
-	if j.Providers > 0 {
-		out.Unit = "provider"
-	}
+	out := Guarantee{Unit: unit(j), Rounds: int(j.Rounds), Budget: j.Privacy.Budget, Observer: j.Privacy.Observer, Simulated: j.Privacy.Simulated}
 	first := func(all ...*dp.Guarantee) *dp.Guarantee {
 		for _, g := range all {
 			if g != nil {
@@ -97,6 +94,14 @@ func guarantee(j *wire.Job, g dp.Guarantees) Guarantee {
 		out.Epsilons = append(out.Epsilons, e)
 	}
 	return out
+}
+
+// unit is whose presence the job hides.
+func unit(j *wire.Job) string {
+	if j.Providers > 0 {
+		return "provider"
+	}
+	return "device"
 }
 
 // budget is what holds against the budget's observer.
