@@ -157,13 +157,16 @@ type file struct {
 	body []byte
 }
 
+// source is a file that goes into an archive under a name.
+type source struct{ name, path string }
+
 // content is the program, its license, what changed, and where manuals help their pages and completions.
 func (r *Release) content(b Build) ([]file, error) {
 	name := b.Program.Name
 	if b.OS == "windows" {
 		name += ".exe"
 	}
-	wanted := []struct{ name, path string }{
+	wanted := []source{
 		{name, b.Path},
 		{"LICENSE", filepath.Join(r.Source, "LICENSE")},
 		{"CHANGELOG.md", filepath.Join(r.Source, "CHANGELOG.md")},
@@ -175,10 +178,10 @@ func (r *Release) content(b Build) ([]file, error) {
 		}
 		slices.Sort(pages)
 		for _, page := range pages {
-			wanted = append(wanted, struct{ name, path string }{"man/" + filepath.Base(page), page})
+			wanted = append(wanted, source{"man/" + filepath.Base(page), page})
 		}
 		for _, shell := range []string{"bash", "zsh", "fish"} {
-			wanted = append(wanted, struct{ name, path string }{"completions/starling." + shell, filepath.Join(r.Manual, "starling."+shell)})
+			wanted = append(wanted, source{"completions/starling." + shell, filepath.Join(r.Manual, "starling."+shell)})
 		}
 	}
 	var files []file
