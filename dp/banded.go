@@ -41,6 +41,9 @@ func Exponent(rows int, separation uint32) uint8 {
 	return 4
 }
 
+// BandOf is the longest band that a separation allows, and that of a job that names none.
+func BandOf(separation int) int { return min(separation, MaxBand) }
+
 var coefficientTables sync.Map // of []int64, by eighths
 
 // coefficients are the first MaxBand of an exponent's times 2^16, rounded up. They never rise, and

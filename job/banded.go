@@ -43,7 +43,7 @@ func (j Job) separation() int {
 // band fills Privacy.Band in, once the separation is there.
 func (j Job) band() int {
 	if j.Banded() && j.Privacy.Band == 0 {
-		return min(j.separation(), dp.MaxBand)
+		return dp.BandOf(j.separation())
 	}
 	return j.Privacy.Band
 }
@@ -90,9 +90,9 @@ func (j Job) validateBanded() error {
 	case p.Separation > most:
 		return refuse("privacy.separation is %d: %d devices in each of so many rounds are more than cohort.population = %d; at most %d, "+
 			"and half of that lets half of the devices be away", p.Separation, j.Cohort.Size, j.Cohort.Population, most)
-	case p.Band < 1 || p.Band > min(p.Separation, dp.MaxBand):
+	case p.Band < 1 || p.Band > dp.BandOf(p.Separation):
 		return refuse("privacy.band is %d, must be in 1..%d, privacy.separation or %d: a device must not be in two rounds that share noise",
-			p.Band, min(p.Separation, dp.MaxBand), dp.MaxBand)
+			p.Band, dp.BandOf(p.Separation), dp.MaxBand)
 	}
 	return nil
 }

@@ -43,9 +43,9 @@ func (p *Plan) checkBanded() error {
 		return nil
 	case p.Separation < 1 || p.Separation > dp.MaxRounds:
 		return usage.Errorf("--separation %d, want 1 to %d", p.Separation, dp.MaxRounds)
-	case p.Band < 0 || p.Band > min(p.Separation, dp.MaxBand):
+	case p.Band < 0 || p.Band > dp.BandOf(p.Separation):
 		return usage.Errorf("--band %d, want 1 to %d, --separation or %d: a device must not be in two rounds that share noise",
-			p.Band, min(p.Separation, dp.MaxBand), dp.MaxBand)
+			p.Band, dp.BandOf(p.Separation), dp.MaxBand)
 	case p.Rate != 1 || p.ProviderRate > 0 || p.Hit > 0:
 		return usage.Errorf("--separation %d is about banded noise, under which devices take part in turn: give --sampling-rate 1, and no providers or hits", p.Separation)
 	}
@@ -60,7 +60,7 @@ func (p *Plan) banded(rounds int) dp.Banded {
 	}
 	band := p.Band
 	if band == 0 {
-		band = min(p.Separation, dp.MaxBand)
+		band = dp.BandOf(p.Separation)
 	}
 	return dp.Banded{Band: uint32(band), Separation: uint32(p.Separation), Row: 1,
 		Eighths: dp.Exponent(max(rounds, p.Rounds), uint32(p.Separation))}
