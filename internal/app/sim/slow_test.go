@@ -49,7 +49,7 @@ func TestSlowLines(t *testing.T) {
 
 // Of thirty devices ten train at a twentieth of the speed. Where the job declares them, rounds wait for
 // three times the training of the others, and else for the slow ones; nobody is excluded for it, and
-// whoever is slow takes part in the first rounds, which wait for all.
+// slow devices take part in the first rounds, which wait for all.
 func TestSlowShare(t *testing.T) {
 	const fast, factor = 20 * time.Second, 20
 	perRound := map[float64]time.Duration{}

@@ -68,7 +68,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestOpens: whoever holds the announcement reads a signed card, however it is laid out, and no other.
+// TestOpens: the announcement suffices to read a signed card, however it is laid out, and no other.
 func TestOpens(t *testing.T) {
 	j, task, c := made(t)
 	file, err := Sign(c, signer(1))
