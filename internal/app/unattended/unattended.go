@@ -67,13 +67,24 @@ func New(c Config) (*Service, error) {
 		Name: c.Name, DisplayName: "Starling (" + c.Name + ")", Description: "Starling: federated fine-tuning; your data stays on this machine",
 		Arguments: s.arguments(), Option: options,
 	})
-	if errors.Is(err, service.ErrNoServiceSystemDetected) {
-		err = errors.New("this machine has neither systemd nor launchd nor Windows' services: have its own supervisor run 'starling-edge join'")
+	if err == nil {
+		err = serves(s.system.Platform())
+	} else if errors.Is(err, service.ErrNoServiceSystemDetected) {
+		err = serves("none")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("service: %w", err)
 	}
 	return s, nil
+}
+
+// serves refuses a manager of services, by the library's name for it, that runs none for one user.
+func serves(manager string) error {
+	switch manager {
+	case "linux-systemd", "darwin-launchd", "windows-service":
+		return nil
+	}
+	return usage.Errorf("it needs systemd, launchd or Windows' services, and this machine's manager is %s: have that run 'starling-edge join'", manager)
 }
 
 // arguments are what the system calls this program with.

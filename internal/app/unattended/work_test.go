@@ -37,3 +37,12 @@ func TestWork(t *testing.T) {
 		}
 	})
 }
+
+// Where the machine's manager runs nothing for one user, its owner is told before anything is written.
+func TestServes(t *testing.T) {
+	for manager, want := range map[string]bool{"linux-systemd": true, "darwin-launchd": true, "windows-service": true, "unix-systemv": false, "none": false} {
+		if err := serves(manager); (err == nil) != want {
+			t.Errorf("%s: %v", manager, err)
+		}
+	}
+}
