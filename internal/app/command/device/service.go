@@ -1,9 +1,9 @@
 package device
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -138,12 +138,12 @@ func settingsOf(flags *pflag.FlagSet) (lines []byte, err error) {
 			_, missing := os.Stat(text)
 			if text != "" && (isFile || slices.Contains(paths, f.Name) || f.Name == "base" && missing == nil) {
 				absolute, e := filepath.Abs(at)
-				err = cmp.Or(err, e)
+				err = errors.Join(err, e)
 				texts[i] = strings.TrimSuffix(text, at) + absolute
 			}
 		}
 		b, e := json.Marshal(texts) // JSON is YAML
-		err = cmp.Or(err, e)
+		err = errors.Join(err, e)
 		lines = fmt.Appendf(lines, "%s: %s\n", f.Name, b)
 	})
 	return lines, err
