@@ -231,7 +231,7 @@ test("a sample that comes after a file was chosen is not taken", { timeout: 120_
   sample.letGo();
   await until("the sample", () => tab.evaluate(() => globalThis.came === "sample.csv"));
   assert.match(await textOf(tab, "#data-state"), /^3 examples in own\.csv/);
-  assert.ok(!(await tab.$eval("#join", (b) => b.disabled)));
+  await until("Join", async () => !(await tab.$eval("#join", (b) => b.disabled)), () => textOf(tab, "#data-state"));
 });
 
 test("what the coordinator answered before the end does not come over the end", { timeout: 240_000 }, async (t) => {

@@ -75,11 +75,12 @@ for (const name of names) {
     await tab.click("#pictures-forget");
     await until("nothing", () => tab.$eval("#join", (b) => b.disabled));
     await pick("high", [300, 302, 304].map(own));
-    assert.match(await state(tab), /^3 recordings: high × 3$/);
+    await until("three recordings", async () => /^3 recordings: high × 3$/.test(await state(tab)), () => state(tab));
     assert.equal(await textOf(tab, "#cut"), "");
     const tone = flac(Array.from({ length: 8000 }, (_, i) => 0.5 * Math.sin(i / 9)), 16_000);
     await pick("low", [own(301), file("tone.flac", tone)]);
-    assert.match(await state(tab), /^5 recordings: high × 3, low × 2$/);
+    await until("five recordings", async () => /^5 recordings: high × 3, low × 2$/.test(await state(tab)), () => state(tab));
+    await ready(tab);
     assert.deepEqual(await tab.$$eval("#rows tr", (rows) => rows.map((r) => r.textContent)), ["high0.5 sec", "low0.5 sec", "low0.5 sec"]);
     assert.equal((await tab.$$("#rows svg.wave rect")).length, 3 * 96);
     await accessible(tab, "recordings");
@@ -136,7 +137,7 @@ test("a folder's recordings have the names of its folders, and generated words a
   await until("the sample", () => tab.$eval("#sample", (b) => !b.hidden));
   await tab.click("#sample");
   await until("the words", async () => /^40 recordings in sample-\d+: /.test(await state(tab)), () => state(tab));
-  assert.ok(!(await tab.$eval("#join", (b) => b.disabled)));
+  await ready(tab);
   assert.equal((await tab.$$("#rows svg.wave")).length, 5);
   await shot(tab, "chrome-join-spoken", { fullPage: true });
 });

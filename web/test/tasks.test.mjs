@@ -139,7 +139,7 @@ test("a folder's pictures have the names of its folders, and digits a sample", {
   await tab.click("#sample");
   await until("the digits", async () => /^96 pictures in sample-\d+\.csv: /.test(await textOf(tab, "#data-state")), () => textOf(tab, "#data-state"));
   assert.ok((await previewed(tab)).every(([label, pixels]) => /^\d$/.test(label) && pixels.length === 4 * side * side));
-  assert.ok(!(await tab.$eval("#join", (b) => b.disabled)));
+  await until("Join", async () => !(await tab.$eval("#join", (b) => b.disabled)), () => textOf(tab, "#data-state"));
   await shot(tab, "chrome-join-digits", { fullPage: true });
 });
 
@@ -224,7 +224,7 @@ for (const name of names) {
         await until("its first words", async () => (await tab.$("#try-result .written span")) !== null || verdict.test(await said(tab)));
         await tab.$eval("#try-stop", (b) => b.click());
         await until("its end", async () => /^Stopped\.$/.test(await said(tab)) || verdict.test(await said(tab)), () => said(tab));
-        assert.ok(!(await tab.$eval("#try-button", (b) => b.disabled)));
+        await until("the button", () => tab.$eval("#try-button", (b) => !b.disabled), () => said(tab));
         // What was stopped does not stand in the way of the next.
         await tab.click("#try-button");
         await until("an answer again", async () => verdict.test(await said(tab)), () => said(tab));
