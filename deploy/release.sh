@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds what is released: starling and starling-edge for six targets, what each is made of (CycloneDX), archives, .deb
-# and .rpm, a Homebrew formula, manifests for winget, an OCI image of starling for those of Linux, the version's notes,
-# and the checksums of all of it.
+# and .rpm, Python wheels, a Homebrew formula, manifests for winget, an OCI image of starling for those of Linux, the
+# version's notes, and the checksums of all of it.
 #
 #   sh deploy/release.sh VERSION FOLDER     TARGETS="linux/amd64 ..." for fewer
 #                                           SIGNING_KEY=FILE signs the checksums (ssh-keygen -Y verify -n starling)
@@ -53,7 +53,7 @@ rm -rf "$out/nfpm"
 
 cd "$out"
 rm -f SHA256SUMS SHA256SUMS.sig
-for file in starling* homebrew/* winget/*; do
+for file in starling* python/* homebrew/* winget/*; do
   [ -e "$file" ] || continue
   if command -v sha256sum >/dev/null; then sha256sum "$file"; else shasum -a 256 "$file"; fi
 done >SHA256SUMS.new

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"io/fs"
 	"time"
 )
 
@@ -41,7 +42,9 @@ func zipped(files []file) ([]byte, error) {
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
 	for _, f := range files {
-		w, err := z.CreateHeader(&zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: epoch})
+		head := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: epoch}
+		head.SetMode(fs.FileMode(f.mode)) //nolint:gosec // nine bits
+		w, err := z.CreateHeader(head)
 		if err != nil {
 			return nil, fmt.Errorf("packing: %s: %w", f.name, err)
 		}

@@ -97,10 +97,10 @@ func (r *Release) packer(b Build) string {
 		put(r.Folder+"/nfpm/"+b.Program.Name+".service", "/usr/lib/systemd/system/"+b.Program.Name+".service", ", mode: 0o644")
 	}
 	if b.Program.Name == "starling" {
-		put(r.Manual+"/man/*.1", "/usr/share/man/man1/", ", mode: 0o644")
-		put(r.Manual+"/starling.bash", "/usr/share/bash-completion/completions/starling", ", mode: 0o644")
-		put(r.Manual+"/starling.zsh", "/usr/share/zsh/vendor-completions/_starling", ", mode: 0o644")
-		put(r.Manual+"/starling.fish", "/usr/share/fish/vendor_completions.d/starling.fish", ", mode: 0o644")
+		put(r.manual+"/man/*.1", "/usr/share/man/man1/", ", mode: 0o644")
+		put(r.manual+"/starling.bash", "/usr/share/bash-completion/completions/starling", ", mode: 0o644")
+		put(r.manual+"/starling.zsh", "/usr/share/zsh/vendor-completions/_starling", ", mode: 0o644")
+		put(r.manual+"/starling.fish", "/usr/share/fish/vendor_completions.d/starling.fish", ", mode: 0o644")
 	}
 	return s.String()
 }

@@ -1,5 +1,5 @@
 // Package release turns the programs that deploy/release.sh has built into what people install: an archive for each
-// platform, a Homebrew formula, manifests for winget, settings for Debian's and RPM's packer, and the notes of the
+// platform, a Python wheel, a Homebrew formula, manifests for winget, settings for Debian's and RPM's packer, and the notes of the
 // version. The same programs make the same bytes.
 package release
 
@@ -56,13 +56,13 @@ type Release struct {
 	Version string
 	Folder  string // of the programs, and of what is made
 	Source  string // the repository
-	Manual  string // folder of manual pages and completions, as 'make man' writes them
+	manual  string // as Make is told
 	Builds  []Build
 }
 
 // Open finds the programs of a version in a folder.
-func Open(version, folder, source, manual string) (*Release, error) {
-	r := &Release{Version: version, Folder: folder, Source: source, Manual: manual}
+func Open(version, folder, source string) (*Release, error) {
+	r := &Release{Version: version, Folder: folder, Source: source}
 	for _, p := range Programs {
 		for _, platform := range []string{"darwin/amd64", "darwin/arm64", "linux/amd64", "linux/arm64", "windows/amd64", "windows/arm64"} {
 			system, arch, _ := strings.Cut(platform, "/")
@@ -81,8 +81,10 @@ func Open(version, folder, source, manual string) (*Release, error) {
 	return r, nil
 }
 
-// Make writes archives, then what names them with their hashes.
-func (r *Release) Make() error {
+// Make writes archives, then what names them with their hashes. The manual is the folder of pages and completions that
+// 'make man' writes.
+func (r *Release) Make(manual string) error {
+	r.manual = manual
 	hashes := map[string]string{} // of archives
 	for _, b := range r.Builds {
 		content, err := r.content(b)
@@ -123,11 +125,35 @@ func (r *Release) Make() error {
 			}
 		}
 	}
+	if err := r.Wheels(); err != nil {
+		return err
+	}
 	notes, err := r.notes()
 	if err != nil {
 		return err
 	}
 	return r.write("NOTES.md", notes)
+}
+
+// Wheels writes a Python package for each platform, in the folder python.
+func (r *Release) Wheels() error {
+	for _, b := range r.Builds {
+		if b.Program.Name != "starling" { // the one that Python calls
+			continue
+		}
+		name, content, err := r.wheel(b)
+		if err != nil {
+			return err
+		}
+		packed, err := zipped(content)
+		if err != nil {
+			return err
+		}
+		if err := r.write(name, packed); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *Release) write(name string, b []byte) error {
@@ -172,7 +198,7 @@ func (r *Release) content(b Build) ([]file, error) {
 		{"CHANGELOG.md", filepath.Join(r.Source, "CHANGELOG.md")},
 	}
 	if b.OS != "windows" && b.Program.Name == "starling" {
-		pages, err := filepath.Glob(filepath.Join(r.Manual, "man", "*.1"))
+		pages, err := filepath.Glob(filepath.Join(r.manual, "man", "*.1"))
 		if err != nil {
 			return nil, fmt.Errorf("packing: %w", err)
 		}
@@ -181,9 +207,14 @@ func (r *Release) content(b Build) ([]file, error) {
 			wanted = append(wanted, source{"man/" + filepath.Base(page), page})
 		}
 		for _, shell := range []string{"bash", "zsh", "fish"} {
-			wanted = append(wanted, source{"completions/starling." + shell, filepath.Join(r.Manual, "starling."+shell)})
+			wanted = append(wanted, source{"completions/starling." + shell, filepath.Join(r.manual, "starling."+shell)})
 		}
 	}
+	return load(wanted)
+}
+
+// load reads what goes into an archive; the first of it is the program.
+func load(wanted []source) ([]file, error) {
 	var files []file
 	for i, w := range wanted {
 		body, err := os.ReadFile(w.path)

@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,11 +41,11 @@ func made(t *testing.T, version string, platforms ...string) string {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		put(filepath.Join(manual, "starling."+shell), shell)
 	}
-	r, err := Open(version, folder, "../..", manual)
+	r, err := Open(version, folder, "../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Make(); err != nil {
+	if err := r.Make(manual); err != nil {
 		t.Fatal(err)
 	}
 	return folder
@@ -100,7 +102,7 @@ func TestMake(t *testing.T) {
 			t.Errorf("%s\nlacks\n%s", text, has)
 		}
 	}
-	for _, name := range []string{"starling_0.1.0_linux_arm64.tar.gz", "starling-edge_0.1.0_windows_arm64.zip", "homebrew/starling.rb"} {
+	for _, name := range []string{"starling_0.1.0_linux_arm64.tar.gz", "starling-edge_0.1.0_windows_arm64.zip", "homebrew/starling.rb", "python/starling_fl-0.1.0-py3-none-win_arm64.whl"} {
 		again := made(t, "0.1.0", "darwin_amd64", "darwin_arm64", "linux_amd64", "linux_arm64", "windows_amd64.exe", "windows_arm64.exe")
 		if !bytes.Equal([]byte(read(t, folder, name)), []byte(read(t, again, name))) {
 			t.Errorf("%s differs from build to build", name)
@@ -130,6 +132,58 @@ func TestYAML(t *testing.T) {
 	}
 }
 
+// A wheel records each of its files, holds the program as a script that may be run, and names its version as Python does.
+func TestWheel(t *testing.T) {
+	folder := made(t, "v0.1.0-3-gabcdef0-dirty", "linux_amd64")
+	name := "starling_fl-0.1.0.post3+gabcdef0.dirty-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.musllinux_1_1_x86_64.whl"
+	packed := read(t, folder, "python", name)
+	z, err := zip.NewReader(strings.NewReader(packed), int64(len(packed)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, modes := map[string]string{}, map[string]fs.FileMode{}
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held[f.Name], modes[f.Name] = string(b), f.Mode()
+	}
+	stem := "starling_fl-0.1.0.post3+gabcdef0.dirty"
+	script := stem + ".data/scripts/starling"
+	if held[script] != "starling for linux_amd64" || modes[script] != 0o755 {
+		t.Errorf("the script is %q, %o", held[script], modes[script])
+	}
+	record := strings.Split(strings.TrimSuffix(held[stem+".dist-info/RECORD"], "\n"), "\n")
+	if len(record) != len(held) {
+		t.Errorf("%d files recorded of %d", len(record), len(held))
+	}
+	for _, line := range record {
+		name, rest, _ := strings.Cut(line, ",")
+		sum := sha256.Sum256([]byte(held[name]))
+		if want := fmt.Sprintf("sha256=%s,%d", base64.RawURLEncoding.EncodeToString(sum[:]), len(held[name])); rest != want && !strings.HasSuffix(name, "/RECORD") {
+			t.Errorf("%s: recorded %s, want %s", name, rest, want)
+		}
+	}
+	for _, name := range []string{"starling/__init__.py", "starling/_command.py", "starling/_simulate.py", "starling/py.typed"} {
+		if _, ok := held[name]; !ok {
+			t.Errorf("no %s", name)
+		}
+	}
+	if about := held[stem+".dist-info/METADATA"]; !strings.Contains(about, "\nVersion: 0.1.0.post3+gabcdef0.dirty\n") || !strings.Contains(about, "\n\n# Starling for Python") {
+		t.Error(about)
+	}
+	for version, want := range map[string]string{"v1.2.0": "1.2.0", "v1.2.0-dirty": "1.2.0+dirty", "777c6b15-dirty": "0+777c6b15.dirty", "devel": "0+devel"} {
+		if got := pythonVersion(version); got != want {
+			t.Errorf("%s is %s, want %s", version, got, want)
+		}
+	}
+}
+
 // What was not built is not listed.
 func TestFewer(t *testing.T) {
 	folder := made(t, "0.1.0", "linux_amd64")
@@ -138,7 +192,7 @@ func TestFewer(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Open("0.1.0", t.TempDir(), "../..", ""); err == nil {
+	if _, err := Open("0.1.0", t.TempDir(), "../.."); err == nil {
 		t.Error("an empty folder")
 	}
 }

@@ -1,6 +1,7 @@
 // Command make packs what deploy/release.sh has built: see package release.
 //
-//	go run ./release/make VERSION FOLDER SOURCE MANUAL
+//	go run ./release/make VERSION FOLDER SOURCE MANUAL    everything
+//	go run ./release/make VERSION FOLDER SOURCE           Python wheels alone
 package main
 
 import (
@@ -18,12 +19,15 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 4 {
-		return fmt.Errorf("want a version, the folder of its programs, the repository and the folder of its manual")
+	if len(args) != 3 && len(args) != 4 {
+		return fmt.Errorf("want a version, the folder of its programs, the repository and, for more than wheels, the folder of its manual")
 	}
-	r, err := release.Open(args[0], args[1], args[2], args[3])
+	r, err := release.Open(args[0], args[1], args[2])
 	if err != nil {
 		return err
 	}
-	return r.Make()
+	if len(args) == 3 {
+		return r.Wheels()
+	}
+	return r.Make(args[3])
 }
