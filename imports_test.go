@@ -68,7 +68,8 @@ edge: internal/leaf/named data/dataset dp internal/protocol/contract internal/le
     quant/nf4 quant secagg data/task model/trainer wasm
 internal/testkit/allocation:
 internal/app/accounts: data/dataset edge internal/leaf/durable internal/leaf/named internal/leaf/terminal internal/app/usage
-internal/app/admin: coordinator coordinator/monitor coordinator/server coordinator/store internal/app/checkup internal/leaf/disk internal/leaf/named internal/leaf/terminal job internal/app/usage internal/protocol/wire
+internal/app/backup: coordinator/store internal/leaf/durable model
+internal/app/admin: coordinator coordinator/monitor coordinator/server coordinator/store internal/app/backup internal/app/checkup internal/leaf/disk internal/leaf/named internal/leaf/terminal job internal/app/usage internal/protocol/wire
 internal/testkit/attack:
 internal/app/bases: model/hub internal/leaf/named job model model/base model/known internal/app/usage
 internal/app/bases/start: model/hub internal/app/bases internal/leaf/named internal/app/usage job model model/peft data/task
@@ -83,7 +84,7 @@ internal/app/command/operator: coordinator internal/protocol/card job/statement 
     dp dp/accounting model/hub internal/leaf/strict internal/app/command internal/app/dossier internal/leaf/durable internal/app/engine internal/app/engine/plugins
     internal/app/rehearsal internal/app/evaluation internal/app/exposure internal/app/fleetdata internal/app/inspection internal/app/spent internal/leaf/terminal internal/protocol/wire job model model/gguf
     model/known
-    secagg secagg/strength coordinator/core internal/app/guarantee internal/app/checkup internal/app/admin internal/app/demo internal/app/sim internal/app/bases internal/app/bases/start internal/app/usage internal/app/service
+    secagg secagg/strength coordinator/core internal/app/guarantee internal/app/checkup internal/app/admin internal/app/backup internal/app/demo internal/app/sim internal/app/bases internal/app/bases/start internal/app/usage internal/app/service
     coordinator/jobs
 internal/protocol/contentcoding:
 internal/protocol/contract: dp internal/leaf/l2 model/evaluate/metric internal/protocol/wire model quant secagg

@@ -109,6 +109,9 @@ func (s *Store) begin() error {
 		if err := tx.QueryRow(`SELECT count(*) FROM meta`).Scan(&known); err != nil {
 			return err
 		}
+		if err := checkRestored(tx); err != nil {
+			return err
+		}
 		if known == 0 {
 			if _, err := tx.Exec(s.db.dialect(schema + fleetSchema)); err != nil {
 				return err

@@ -256,7 +256,7 @@ func (s *Store) once(f func(*sql.Tx) error) error {
 
 // prefixed adds "store:" to errors of the driver; ours carry it.
 func prefixed(err error) error {
-	for _, own := range []error{ErrFenced, ErrLeased, ErrUnreachable, ErrOtherJob, ErrLedger, ErrCharged, ErrIntent, ErrFull, ErrExcluded, ErrInvitation, ErrUnknown, ErrLog, ErrRequest, ErrPool} {
+	for _, own := range []error{ErrFenced, ErrLeased, ErrUnreachable, ErrOtherJob, ErrLedger, ErrCharged, ErrIntent, ErrFull, ErrExcluded, ErrInvitation, ErrUnknown, ErrLog, ErrRequest, ErrPool, ErrRestored} {
 		if errors.Is(err, own) {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/app/backup"
 	"github.com/starling-fl/starling/internal/app/checkup"
 	"github.com/starling-fl/starling/internal/leaf/disk"
 	"github.com/starling-fl/starling/internal/leaf/terminal"
@@ -103,10 +104,10 @@ func (w Where) folder(r *checkup.Report) error {
 	case err != nil:
 		r.Add(checkup.Check{Name: "backup", Found: checkup.Unknown, Detail: err.Error()})
 	case newest.IsZero():
-		r.Add(checkup.Check{Name: "backup", Found: checkup.Warning, Detail: "no copy of starling.db (*.bak, copy*.db, backup*) is in --dir: one elsewhere is not seen",
-			Next: "docs/OPERATE.md, The folder, and copies of it: a store that is lost takes the privacy ledger along"})
+		r.Add(checkup.Check{Name: "backup", Found: checkup.Warning, Detail: "starling backup never copied --dir",
+			Next: "starling backup --dir DIR --out FILE: a store that is lost takes the privacy ledger along"})
 	case time.Since(newest) > oldBackup:
-		r.Add(checkup.Check{Name: "backup", Found: checkup.Warning, Detail: "the newest copy is of " + newest.Format(time.DateOnly), Next: "make one: docs/OPERATE.md, The folder, and copies of it"})
+		r.Add(checkup.Check{Name: "backup", Found: checkup.Warning, Detail: "the newest copy is of " + newest.Format(time.DateOnly), Next: "make one: starling backup --dir DIR --out FILE"})
 	default:
 		r.Add(checkup.Check{Name: "backup", Found: checkup.OK, Detail: "the newest copy is of " + newest.Format(time.DateTime)})
 	}
@@ -129,9 +130,10 @@ func secrets(dir string) checkup.Check {
 	return checkup.Check{Name: "secrets", Found: checkup.OK, Detail: "only those whom the folder is for can read its keys"}
 }
 
-// newestCopy is when the newest file was written that is called as a copy of the store; zero if there is none.
+// newestCopy is when starling backup copied the folder last, or the newest file in it was written that is called as a copy
+// of the store; zero if there is none.
 func newestCopy(dir string) (newest time.Time, err error) {
-	for _, pattern := range []string{"*.bak", "copy*.db", "backup*", "*.backup"} {
+	for _, pattern := range []string{backup.LastName, "*.bak", "copy*.db", "*.backup"} {
 		names, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			return newest, err

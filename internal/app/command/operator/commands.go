@@ -19,7 +19,7 @@ func Commands(a *command.App, p Plots, n natsaccess.Start) []*cobra.Command {
 	a.Input = append(a.Input, store.ErrNoStore)
 	return slices.Concat(
 		command.In(command.RunJob, newDemoCmd(a), newServeCmd(a, n), newStatusCmd(a), newJobCmd(a), newTokenCmd(a), newDevicesCmd(a), newOperatorCmd(a),
-			newGatewayCmd(a), newBaseCmd(a)),
+			newGatewayCmd(a), newBaseCmd(a), newBackupCmd(a), newRestoreCmd(a)),
 		command.In(command.UseModel, newEvaluateCmd(a), newExportCmd(a), newImportCmd(a)),
 		command.In(command.PlanPrivacy, newPrivacyCmd(a, p), newAuditCmd(a, p), newSecaggCmd(a)),
 		command.In(command.TakePart, newInspectCmd(a)),
