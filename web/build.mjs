@@ -38,12 +38,12 @@ function go(args, env = {}) {
   return execFileSync("go", args, { cwd: join(here, ".."), env: { ...process.env, ...env }, encoding: "utf8" });
 }
 
-/** Writes a file as brotli; a small one is not worth it. */
+/** Writes a file as brotli; a small one, or a picture, is not worth it. */
 function emit(name, content) {
   const body = Buffer.from(content);
   const path = join(dist, name);
   for (const old of [path, `${path}.br`]) rmSync(old, { force: true });
-  if (body.length < 400) {
+  if (body.length < 400 || name.endsWith(".png")) {
     writeFileSync(path, body);
     return body.length;
   }
@@ -53,6 +53,11 @@ function emit(name, content) {
   writeFileSync(`${path}.br`, small);
   return small.length;
 }
+
+/** What is served of a file in dist/ that is stored as brotli or, a small one, plain. */
+const plainOf = (name) => existsSync(join(dist, `${name}.br`)) ? brotliDecompressSync(readFileSync(join(dist, `${name}.br`))) : readFileSync(join(dist, name));
+
+const integrity = (content) => `sha256-${createHash("sha256").update(content).digest("base64")}`;
 
 /** Removes what an earlier build left under the same name with another hash. */
 function forget(prefix, extension, keep) {
@@ -110,7 +115,7 @@ function sources() {
   }
   for (const folder of ["src", "src/join", "src/language", "src/dashboard", "edge/src", "pages", "pages/parts", "."]) {
     for (const entry of readdirSync(join(here, folder), { withFileTypes: true })) {
-      if (entry.isFile() && /\.(ts|css|html|svg|js|mjs|json)$/.test(entry.name)) list.add(join(here, folder, entry.name));
+      if (entry.isFile() && /\.(ts|css|html|svg|png|js|mjs|json)$/.test(entry.name)) list.add(join(here, folder, entry.name));
     }
   }
   hash.update(go(["version"]));
@@ -189,7 +194,7 @@ async function buildPages() {
   const workerName = asset("worker", ".js", worker.contents).name;
   const [recorder] = await bundle("src/join/recorder.worklet.ts", { format: "esm", outfile: "recorder.js" });
   const recorderName = asset("recorder", ".js", recorder.contents).name;
-  const edge = edgeNames(), languages = await buildLanguages(), parts = new Set();
+  const edge = edgeNames(), languages = await buildLanguages(), parts = new Set(), kept = {};
   for (const page of readdirSync(join(here, "pages")).filter((f) => f.endsWith(".html"))) {
     const name = basename(page, ".html");
     const entry = name === "index" ? "join" : name;
@@ -208,17 +213,28 @@ async function buildPages() {
     for (const file of files) {
       const extension = file.path.endsWith(".css") ? ".css" : ".js", part = basename(file.path);
       if (part.startsWith("part-")) { // of the script, or what it fetches later
+        if (entry === "join") kept[`assets/${part}`] = integrity(file.contents);
         parts.add(part);
         if (!existsSync(join(assets, `${part}.br`))) emit(`assets/${part}`, file.contents);
         if (part.startsWith("part-chunk-")) html = html.replace("<link rel=\"stylesheet\"", `<link rel="modulepreload" href="assets/${part}">\n$&`);
         continue;
       }
-      html = html.replaceAll(`${entry}${extension}"`, `assets/${asset(entry, extension, file.contents).name}"`);
+      const { name } = asset(entry, extension, file.contents);
+      if (entry === "join") kept[`assets/${name}`] = integrity(file.contents);
+      html = html.replaceAll(`${entry}${extension}"`, `assets/${name}"`);
     }
+    if (entry === "join") kept["./"] = integrity(html);
     emit(page, html);
   }
   for (const old of readdirSync(assets)) if (old.startsWith("part-") && !parts.has(old.replace(/\.br$/, ""))) rmSync(join(assets, old));
-  emit("favicon.svg", readFileSync(join(here, "pages/favicon.svg")));
+  for (const file of ["favicon.svg", "manifest.json", "icon-192.png", "icon-512.png"]) emit(file, readFileSync(join(here, "pages", file)));
+  // What a browser keeps of the join page for the time after its coordinator, by hashes: src/join/keep.ts.
+  for (const name of [workerName, recorderName, ...Object.values(edge), ...languages.others.map((l) => basename(l.file))].filter(Boolean)) {
+    kept[`assets/${name}`] = integrity(plainOf(`assets/${name}`));
+  }
+  emit("page.json", JSON.stringify(kept));
+  const [sw] = await bundle("src/sw.ts", { format: "iife", outfile: "sw.js" });
+  emit("sw.js", sw.contents);
 }
 
 /** The texts of the join page that the package's element shows, by language. */

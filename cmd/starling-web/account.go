@@ -28,6 +28,7 @@ func givenJSON(account *edge.Account) string {
 		}
 		if bits, ok := j.Bits(); ok && !math.IsInf(bits, 0) {
 			g.Bits = bits
+			g.ExampleBits, _ = j.ExampleBits()
 		}
 		for _, m := range j.History {
 			g.History = append(g.History, client.GivenBy(m))

@@ -78,9 +78,11 @@ type Given struct {
 	Epsilon float64 `json:"epsilon,omitempty"`
 	Delta   float64 `json:"delta,omitempty"`
 	// Untrusted is Epsilon if everybody else lies, by the noise that this device added itself,
-	// and Bits the most that could then be told of the data; left out where it added none.
-	Untrusted float64 `json:"untrusted,omitempty"`
-	Bits      float64 `json:"bits,omitempty"`
+	// Bits the most that could then be told of the data, and ExampleBits about any one example of it;
+	// left out where it added none.
+	Untrusted   float64 `json:"untrusted,omitempty"`
+	Bits        float64 `json:"bits,omitempty"`
+	ExampleBits float64 `json:"example_bits,omitempty"`
 	// Up and Down are bytes sent and received.
 	Up   int64 `json:"up,omitempty"`
 	Down int64 `json:"down,omitempty"`

@@ -26,11 +26,13 @@ declare const WORKER_URL: string;
 declare const EDGE_URL: string;
 declare const EDGE_FULL_URL: string;
 
-const token = location.hash.slice(1);
+let token = location.hash.slice(1);
 // A page that this machine serves, or forwards, is its coordinator's own: what it may do no policy in it could hold.
 // Packages of other sites, Node and the starling program ask their owner (trustLocal, --trust-local).
 const trustLocal = ["127.0.0.1", "localhost", "[::1]"].includes(location.hostname);
 const awake = new Awake();
+/** Which program was kept with this page, where this browser kept it and nobody else answered: join/keep.ts. */
+const { kept: alive } = document.documentElement.dataset;
 let about: About | undefined;
 let progress: PublicStatus | undefined;
 let part: Participation | undefined;
@@ -65,6 +67,7 @@ async function stillCurrent(): Promise<boolean> {
 /** Says what the job is; whether this page can take part in it. */
 async function describe(before: Promise<SavedJoin | undefined>): Promise<boolean> {
   [about, kept] = await Promise.all([asked(), before]);
+  if (!token && kept && sameJob(kept, about)) token = kept.token; // a page that is opened from a phone's first screen has none
   title(listed([brief(about.job, 60), " · Starling"]));
   say("job", listed([brief(about.job, 120)]));
   say("summary", teaches(about));
@@ -195,7 +198,7 @@ async function refresh(): Promise<void> {
 let client: Promise<Edge> | undefined;
 
 function programURL(): string {
-  const program = about?.full ? EDGE_FULL_URL : EDGE_URL;
+  const program = about?.full || alive === "full" ? EDGE_FULL_URL : EDGE_URL;
   if (!program) throw new Sorry(t("edge.missing"));
   return program;
 }
@@ -213,7 +216,7 @@ function ready(): void {
   const can = data.source !== undefined && about !== undefined && !unfit && !(about.needs_secret && !token) && part === undefined && known && consented();
   byId<HTMLButtonElement>("join").disabled = !can;
   say("join-hint", !about ? t("asking") : unfit ? t("old.hint") : about.needs_secret && !token ? t("token.hint") : !data.source ? t("data.first") : !known ? t("verdict.asking")
-    : consented() ? "" : t("consent.hint"));
+    : consented() ? part ? "" : t("open.hint") : t("consent.hint"));
 }
 
 /** The data have changed. */
@@ -305,7 +308,10 @@ function paint(p: Participation): void {
     limited = true;
     void later().then((m) => m.paintLimits(p));
   }
-  if (p.totals.rounds > 0) void later(); // while the coordinator is there
+  if (p.totals.rounds > 0 && stayed !== p) {
+    stayed = p;
+    void stay().catch(() => undefined); // while the coordinator is there
+  }
   offerModel(p);
   say("sent", bytes(p.totals.up));
   say("received", bytes(p.totals.down));
@@ -341,6 +347,7 @@ function paint(p: Participation): void {
 
 let limited = false; // something was asked for beyond this device's limits
 let coded: Participation | undefined; // whose failure was told by its code
+let stayed: Participation | undefined; // for which this page was kept
 
 const later = () => import("./join/later.js");
 let offered: Model | undefined;
@@ -363,6 +370,12 @@ async function offerShelf(): Promise<void> {
 async function offerGave(): Promise<void> {
   const names = await accountNames();
   if (names.length) (await later()).offerGave(loaded);
+}
+
+/** Has this browser keep the page: there is something to come back to. */
+async function stay(): Promise<void> {
+  const m = await later();
+  await m.keepPage(programURL(), about?.full === true, loaded);
 }
 
 /** Pauses and resumes as charging and network allow. */
@@ -443,7 +456,9 @@ async function begin(): Promise<void> {
   const before = saved.load();
   for (;;) {
     try {
-      return (await describe(before)) ? await restore() : undefined;
+      const fits = await describe(before);
+      if (!unfit && ((await keptModels()).length || (await accountNames()).length && await (await later()).isKept())) void stay().catch(() => undefined); // as it is now
+      return fits ? await restore() : undefined;
     } catch (error) {
       say("connection", error instanceof Answer ? t("silent.code", { code: String(error.status) }) : t("silent.job"));
       await new Promise((later) => setTimeout(later, 3000));
@@ -462,7 +477,10 @@ function offerLanguages(): void {
 tellPage();
 offerLanguages();
 offerData({ about: () => about, client: loaded, changed });
-void offerShelf();
-void offerGave();
-void speak().then(begin);
-setInterval(() => void refresh(), 2000);
+const shown = Promise.all([offerShelf(), offerGave()]).catch(() => undefined);
+if (alive) {
+  void speak().then(() => shown).then(later).then((m) => m.outlive(loaded));
+} else {
+  void speak().then(begin);
+  setInterval(() => void refresh(), 2000);
+}

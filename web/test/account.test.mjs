@@ -30,7 +30,12 @@ for (const name of names) {
       new MutationObserver(() => globalThis.painted.push(document.getElementById("given-rounds")?.textContent ?? ""))
         .observe(document, { childList: true, subtree: true, characterData: true });
     });
+    // Its coordinator is away for a while: the page is the one that this browser kept, and goes on with another's first answer.
+    await until("the page to be kept", async () => /keeps this page/.test(await textOf(tab, "#page-kept")), () => textOf(tab, "body"));
+    line.cut();
     await tab.reload();
+    await until("the kept page", async () => /Taking part goes on by itself/.test(await textOf(tab, "#summary")), () => textOf(tab, "body"));
+    line.mend();
     await until("what was given", async () => (await said()) === given, () => job.story(tab, "#joining"));
     assert.match(await textOf(tab, "#state"), /^Paused/);
     assert.deepEqual((await tab.evaluate(() => globalThis.painted)).filter((text) => /^0 of/.test(text)), [], "nothing is shown where data was given");

@@ -1,5 +1,5 @@
 // What a browser's files have given: shown with a picture, taken along, forgotten without
-// giving up what protects them; and what a round takes, tried before joining.
+// giving up what protects them, all of it after the coordinator is gone; and what a round takes, tried before joining.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { accessible } from "./axe.mjs";
@@ -16,6 +16,12 @@ const accounts = (tab) => tab.evaluate(() => new Promise((resolve, reject) => {
     all.onsuccess = () => resolve(Object.fromEntries(names.result.map((n, i) => [n, JSON.parse(new TextDecoder().decode(all.result[i]))])));
   };
 }));
+
+/** What lies in this browser's caches. */
+const kept = (tab) => tab.evaluate(async () => {
+  const all = await Promise.all((await caches.keys()).map(async (name) => (await caches.open(name)).keys()));
+  return all.flat().map((request) => request.url);
+});
 
 /** What a press of a button would have saved as a file. */
 const saved = (tab, button) => tab.evaluate((id) => new Promise((resolve) => {
@@ -48,10 +54,24 @@ for (const name of names) {
     await until("the end", async () => /^Finished/.test(await textOf(tab, "#state")), () => job.story(tab, "body"), 120_000);
     await job.server.done;
 
-    await until("the section", () => tab.$eval("#gave", (e) => !e.hidden), () => textOf(tab, "#gave"));
-    // The model that comes stands above it and moves what is to be clicked: it is focused.
-    await tab.focus("#gave-details > summary");
-    await tab.keyboard.press("Enter");
+    // The coordinator is gone, and whoever comes back has a link with a token behind it.
+    await until("the page to be kept", async () => /keeps this page: it opens also when/.test(await textOf(tab, "#page-kept")), () => textOf(tab, "#gave"));
+    line.cut();
+    const back = `${line.url}?from=mail#a-token`;
+    await tab.goto(back);
+    await until("the kept page", async () => await textOf(tab, "#job") === "Kept in this browser", () => textOf(tab, "body"));
+    assert.match(await textOf(tab, "#summary"), /^127\.0\.0\.1:\d+ does not answer\./);
+    for (const id of ["#asks", "#given", "#progress"]) assert.equal(await tab.$eval(id, (e) => getComputedStyle(e).display), "none", `${id} is shown without a coordinator`);
+    const cached = await kept(tab);
+    assert.deepEqual(cached.filter((url) => !/^http:\/\/127\.0\.0\.1:\d+\/(assets\/[\w.-]+)?$/.test(url)), [], "more than the page is kept");
+    assert.ok(cached.some((url) => /\/assets\/edge-[0-9a-f]/.test(url)) && !cached.some((url) => /edge-full|language-|recorder/.test(url)), cached.join(" "));
+    await tab.$eval("#shelf-list button", (button) => button.click());
+    await until("the model", () => tab.$eval("#trained", (e) => !e.hidden), () => textOf(tab, "body"));
+    await tab.$eval("#try-text", (e) => { e.value = "flight to Lisbon, economy, one passenger"; });
+    await tab.$eval("#try-button", (button) => button.click());
+    await until("a label", async () => /^Most likely \S+/.test(await textOf(tab, "#try-state")), () => textOf(tab, "#try-state"));
+    await accessible(tab, "without its coordinator");
+    await shot(tab, `${name}-join-gone`, { fullPage: true });
     await until("the job", async () => (await tab.$$("#gave-list > li")).length === 1, () => textOf(tab, "#gave"), 90_000);
     const told = await textOf(tab, "#gave-list");
     assert.match(told, /browser test/);
@@ -60,15 +80,15 @@ for (const name of names) {
     assert.match(told, /If the noise is as announcedε \S+ \(δ \d.*\): no useful limit/);
     assert.match(told, /If everybody else liesnothing bounds what it could tell/);
     const { jobs } = Object.values(await accounts(tab))[0];
-    const [kept] = Object.values(jobs);
-    assert.ok(kept.history.length >= 2 && kept.history.at(-1).rounds === 4 && kept.up > 1000 && kept.down > 1000, JSON.stringify(kept));
-    if (kept.history.at(-1).at > kept.history[0].at) {
+    const [before] = Object.values(jobs);
+    assert.ok(before.history.length >= 2 && before.history.at(-1).rounds === 4 && before.up > 1000 && before.down > 1000, JSON.stringify(before));
+    if (before.history.at(-1).at > before.history[0].at) {
       assert.match(await tab.$eval("svg.gave", (e) => e.getAttribute("aria-label")), /^4 rounds from .+ to .+/);
     }
     const exported = JSON.parse(await saved(tab, "gave-json"));
     assert.equal(exported[0].given.contributed, 4);
     const rows = (await saved(tab, "gave-csv")).trim().split("\r\n");
-    assert.equal(rows.length, 1 + kept.history.length);
+    assert.equal(rows.length, 1 + before.history.length);
     assert.match(rows[0], /^file,job,id,time,rounds/);
     await accessible(tab, "what was given");
     await tab.$eval("#gave", (e) => e.scrollIntoView());
@@ -84,8 +104,15 @@ for (const name of names) {
     assert.equal(await tab.evaluate(() => document.activeElement?.id), "gave-title");
     const [after] = Object.values(Object.values(await accounts(tab))[0].jobs);
     assert.ok(!JSON.stringify(after).includes("browser test") && !after.history && !after.up, JSON.stringify(after));
-    for (const key of ["promised", "answered", "begun", "contributed", "committed", "noise", "delta"]) assert.equal(after[key], kept[key], key);
+    for (const key of ["promised", "answered", "begun", "contributed", "committed", "noise", "delta"]) assert.equal(after[key], before[key], key);
     await shot(tab, `${name}-join-forgotten`);
+
+    // Once nothing is left to come back to, the page goes, too.
+    await tab.$eval("#forget", (button) => button.click());
+    await until("the page to go", async () => /does not keep this page any more/.test(await textOf(tab, "#page-kept")), () => textOf(tab, "body"));
+    assert.deepEqual(await kept(tab), []);
+    assert.equal(await tab.evaluate(async () => (await navigator.serviceWorker.getRegistrations()).length), 0);
+    await assert.rejects(tab.goto(back.replace("mail", "nowhere")), "a page that is forgotten opens");
     assert.deepEqual(faults.filter((f) => !/ERR_CONNECTION|ERR_EMPTY|Failed to load|NetworkError/.test(f)), []);
   });
 }

@@ -42,7 +42,7 @@ async function says() {
 const words = (text) => text.split(/\s+/).length;
 
 test("the verdict and the lines below it stay short and plain, and never say less than is so", async () => {
-  const { plain, here, verdict, given, known } = await says();
+  const { plain, here, verdict, ofLine, given, known } = await says();
   const round = { batch: 8, steps: 100, epochs: 2, down: 1_200_000, up: 150_000 };
   const beyond = (...keys) => keys.map((key) => ({ key, what: "", why: "", have: "0", want: "" }));
   for (const [kind, [of, odds]] of Object.entries(jobs)) {
@@ -78,8 +78,10 @@ test("the verdict and the lines below it stay short and plain, and never say les
   for (let bits = 0.001; bits < 1e6; bits *= 1.37) {
     const said = String(verdict({ ...usual }, { beyond: [], example_bits: bits, bits }, false, 0).text).replaceAll(",", "");
     const [, up, n] = /at most ([\d.]+) bits .* about (\d+) character/.exec(said) ?? [];
+    assert.equal(ofLine({ light: "good", bits }), Math.min(80, Number(n)), `${bits}: ${said}`);
     assert.ok(Number(up) >= bits * (1 - 1e-6) && Number(up) <= bits * 1.11 && Number(n) >= bits * (1 - 1e-6), `${bits}: ${said}`);
   }
+  assert.deepEqual(["bad", "good", "ask", ""].map((light) => ofLine({ light })), [80, undefined, undefined, undefined]);
   assert.match(String(verdict({ ...usual, task: "image" }, { beyond: [], example_bits: 6.2, bits: 9 }, false, 0).text), /as much as 7 yes-or-no answers\.$/);
   assert.deepEqual([1e5, 3e6, 24e6, 95e6, 5e9].map((n) => String(known(n))), ["less than a photo", "1 photo", "8 photos", "24 songs", "5 hours of video"]);
   const quote = { step_seconds: 0.25, start_seconds: 1, memory_bytes: 95_000_000 };
@@ -139,6 +141,7 @@ for (const name of names) {
       // This coordinator announces no job to anybody: that is said, and its visitors are asked when they join.
       const title = of.private === false ? "Not private: a demonstration" : "Not checked yet";
       await until("the verdict", async () => await textOf(tab, "#verdict-title") === title, () => textOf(tab, "#given"));
+      assert.deepEqual(await tab.$$eval(".line", (all) => all.map((e) => e.style.getPropertyValue("--of"))), of.private === false ? ["80"] : [], kind);
       // Nothing above the details needs more than words: the details are closed.
       const open = await tab.evaluate(() => [...document.querySelectorAll("main details")].filter((d) => d.open && !d.closest("[hidden]")).map((d) => d.textContent));
       assert.deepEqual(open, []);

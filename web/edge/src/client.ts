@@ -86,10 +86,12 @@ export interface Given {
   delta?: number;
   /**
    * Untrusted is Epsilon if everybody else lies, by the noise that this device added itself,
-   * and Bits the most that could then be told of the data; left out where it added none.
+   * Bits the most that could then be told of the data, and ExampleBits about any one example of it;
+   * left out where it added none.
    */
   untrusted?: number;
   bits?: number;
+  example_bits?: number;
   /** Up and Down are bytes sent and received. */
   up?: number;
   down?: number;

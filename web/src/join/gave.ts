@@ -5,6 +5,7 @@ import type { Edge, Given } from "../../edge/src/index.js";
 import { brief, byId, element, message, say, show } from "../dom.js";
 import { date, listed, spoken, t, Told, whenTold } from "../language/language.js";
 import { bound, bytes, significant } from "./amounts.js";
+import { letGo } from "./keep.js";
 import { useless } from "./words.js";
 
 interface Gave { file: string; given: Given }
@@ -59,7 +60,7 @@ function row({ file, given: g }: Gave): HTMLElement {
       ...pair(t("gave.rounds"), t("account.rounds", { n: g.promised, given: g.contributed })),
       ...(g.up || g.down ? pair(t("gave.bytes"), t("gave.moved", { sent: bytes(g.up ?? 0), received: bytes(g.down ?? 0) })) : []),
       ...pair(t("gave.epsilon"), g.epsilon && g.delta ? limit(g.epsilon, g.delta) : g.contributed ? t("account.no.bound") : t("account.nothing")),
-      ...pair(t("gave.lies"), g.untrusted && g.delta && g.bits ? t("gave.alone", { bound: limit(g.untrusted, g.delta), bits: significant(g.bits) }) : t("gave.lies.nothing"))),
+      ...pair(t("gave.lies"), g.untrusted && g.delta && g.bits ? t("gave.alone", { bound: limit(g.untrusted, g.delta), bits: significant(g.bits), one: significant(g.example_bits ?? g.bits) }) : t("gave.lies.nothing"))),
     ...(g.forgotten ? [] : [forgetting(file, g)]));
 }
 
@@ -82,6 +83,7 @@ async function forget(file: string, g: Given): Promise<void> {
     await read();
     say("gave-state", t("gave.forgot"));
     byId("gave-title").focus(); // the button is gone
+    await letGo();
   } catch (error) {
     say("gave-state", message(error));
     byId("gave-state").classList.add("failed");
@@ -116,11 +118,11 @@ function csv(list: Gave[]): string {
     const text = String(v ?? ""), safe = typeof v === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
     return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
   };
-  const lines = [["file", "job", "id", "time", "rounds", "promised", "bytes_sent", "bytes_received", "epsilon", "delta", "untrusted_epsilon", "bits_at_most"]];
+  const lines = [["file", "job", "id", "time", "rounds", "promised", "bytes_sent", "bytes_received", "epsilon", "delta", "untrusted_epsilon", "bits_at_most", "example_bits_at_most"]];
   for (const { file, given: g } of list) {
     const history = g.history?.length ? g.history : [{ at: g.last, rounds: g.contributed, up: g.up ?? 0, down: g.down ?? 0 }];
     for (const [i, m] of history.entries()) {
-      const cost = i === history.length - 1 ? [g.epsilon, g.delta, g.untrusted, g.bits] : ["", "", "", ""];
+      const cost = i === history.length - 1 ? [g.epsilon, g.delta, g.untrusted, g.bits, g.example_bits] : ["", "", "", "", ""];
       lines.push([file, g.name, g.id, m.at ? new Date(1000 * m.at).toISOString() : "", m.rounds, g.promised, m.up, m.down, ...cost].map(cell));
     }
   }

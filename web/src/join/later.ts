@@ -4,6 +4,7 @@ import { later } from "../language/en-later.js";
 import { add } from "../language/language.js";
 
 export { offerGave } from "./gave.js";
+export { isKept, keepPage, outlive } from "./keep.js";
 export { paintConsent, paintLimits, reasons } from "./limits.js";
 export * as sound from "./sound.js";
 export * as writing from "./write.js";

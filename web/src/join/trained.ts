@@ -6,6 +6,7 @@ import { byId, element, message, say, show } from "../dom.js";
 import { date, t, type Text, type Told } from "../language/language.js";
 import { bytes, percent, rounds } from "./amounts.js";
 import { cutText, listenOnce, soundOf } from "./hearing.js";
+import { letGo } from "./keep.js";
 import { forgetModel, keptModels, type KeptModel } from "./shelf.js";
 
 const most = 5; // labels shown
@@ -88,7 +89,7 @@ function row(k: KeptModel): HTMLElement {
     element("span", { class: "buttons" },
       ...(k.model.kept ? [act(t("shelf.try"), () => void open(k))] : []),
       act(t("shelf.download"), () => download(k.model)),
-      act(t("shelf.forget"), () => void forgetModel(k).then(paintShelf))));
+      act(t("shelf.forget"), () => void forgetModel(k).then(paintShelf).then(letGo))));
 }
 
 async function open(k: KeptModel): Promise<void> {
@@ -237,6 +238,7 @@ byId("forget").addEventListener("click", () => {
   void forgetModel(of).then(() => {
     show("forget", false);
     say("trained-kept", t("trained.forgotten"));
+    return letGo();
   });
 });
 byId("try-stop").addEventListener("click", () => asking?.abort());
