@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -24,20 +23,24 @@ const (
 	writerFar    = "far"      // i32 [C]: the position's parts, see turnTables
 	writerNear   = "near"
 	writerLast   = "last" // i32 [1,1]: the row whose scores are wanted
+	writerRows   = "rows" // f32 [C,hidden]: what the head makes scores of
 )
 
 // Writer gives what a decoder says comes next, with an adapter at a rank: a program reads
 // tokens, one or readChunk at once, and keeps each layer's keys and values, so that no token
 // is read twice. Low-rank products are computed beside the maps that they change, which may stay
-// in NF4. The same calls give the same bits. One Writing runs at a time; a Writer is safe for concurrent use.
+// in NF4. The same calls give the same bits. A Writer is safe for concurrent use: one program runs at a time, and of several
+// Writings those that wait take turns, a program each.
 type Writer struct {
 	adapted
 	context int // tokens that are held at most
 	held    int // places of a cache: a chunk's filling may be behind the last token
 	one     *Program
 	many    *Program
+	heads   *Program // scores of all rows that many has read; nil until they are asked for
+	backend compute.Backend
 
-	mu sync.Mutex // of a call
+	turn chan struct{} // of a call: Go serves those that wait for a channel in their order
 }
 
 // NewWriter prepares texts of at most context tokens on a backend; nil is the Go backend.
@@ -48,7 +51,7 @@ func NewWriter(layout *model.Layout, base *model.Base, context int, be compute.B
 	if context < 1 || context > layout.Config.MaxTokens() {
 		return nil, fmt.Errorf("nn: a text of %d tokens, want 1..%d, the positions of the base", context, layout.Config.MaxTokens())
 	}
-	w := &Writer{adapted: newAdapted(layout, base), context: context, held: context + readChunk}
+	w := &Writer{adapted: newAdapted(layout, base), context: context, held: context + readChunk, turn: make(chan struct{}, 1)}
 	w.apart = true
 	var err error
 	if k, ok := be.(keeper); ok {
@@ -62,6 +65,7 @@ func NewWriter(layout *model.Layout, base *model.Base, context int, be compute.B
 	if w.many, err = Compile(be, "read", w.build(readChunk)); err != nil {
 		return nil, err
 	}
+	w.backend = be
 	return w, w.freeze(w.one, w.many)
 }
 
@@ -127,8 +131,12 @@ func (w *Writer) build(n int) func(g *graph.Graph) ([]Param, []Output, error) {
 					return graph.Reshape(cached(cacheName(l, "k"), k), 1, held, c.Decoder.KVHeads, c.Decoder.HeadSize), cached(cacheName(l, "v"), v)
 				}), x)
 		}
-		x = d.last(graph.Gather(x, last))
-		return d.params.list, append([]Output{{Name: LogitsName, Node: linear(x, d.head(), nil)}}, outputs...), nil
+		x = d.last(x)
+		outputs = append([]Output{{Name: LogitsName, Node: linear(graph.Gather(x, last), d.head(), nil)}}, outputs...)
+		if n > 1 {
+			outputs = append(outputs, Output{Name: writerRows, Node: x})
+		}
+		return d.params.list, outputs, nil
 	}
 }
 
@@ -170,36 +178,58 @@ func isCache(name string) bool { return strings.HasPrefix(name, cachePrefix) }
 // Read takes tokens into the text, one or more, and returns the scores of every token to come
 // next. It checks ctx between programs.
 func (t *Writing) Read(ctx context.Context, tokens []int32) (scores []float32, err error) {
-	w := t.w
-	switch limit := int32(w.layout.Config.VocabSize); {
-	case len(tokens) == 0:
-		return nil, fmt.Errorf("nn: no token is to be read")
-	case t.length+len(tokens) > w.context:
-		return nil, fmt.Errorf("nn: the text has %d tokens with those that are to be read, the limit is %d", t.length+len(tokens), w.context)
-	default:
-		for _, id := range tokens {
-			if id < 0 || id >= limit {
-				return nil, fmt.Errorf("nn: token %d, want 0..%d", id, limit-1)
-			}
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.adapt(t.adapter, t.rank, w.one, w.many); err != nil {
+	if err := t.fits(tokens); err != nil {
 		return nil, err
 	}
 	for len(tokens) > 0 {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
 		n := min(readChunk, len(tokens))
-		if scores, err = t.step(tokens[:n]); err != nil {
+		if scores, err = t.step(ctx, tokens[:n], false); err != nil {
 			return nil, err
 		}
 		tokens = tokens[n:]
-		t.length += n
 	}
 	return scores, nil
+}
+
+// Score is Read that gives each the scores behind each of the tokens, by its place among them. each may change them; an
+// error of its ends the reading.
+func (t *Writing) Score(ctx context.Context, tokens []int32, each func(i int, scores []float32) error) error {
+	if err := t.fits(tokens); err != nil {
+		return err
+	}
+	vocabulary := t.w.layout.Config.VocabSize
+	for at := 0; at < len(tokens); {
+		n := min(readChunk, len(tokens)-at)
+		rows, err := t.step(ctx, tokens[at:at+n], true)
+		if err != nil {
+			return err
+		}
+		for i := range n {
+			if err := each(at+i, rows[i*vocabulary:][:vocabulary]); err != nil {
+				return err
+			}
+		}
+		at += n
+	}
+	return nil
+}
+
+// fits refuses tokens that the text has no room for, or that are none.
+func (t *Writing) fits(tokens []int32) error {
+	w := t.w
+	switch limit := int32(w.layout.Config.VocabSize); {
+	case len(tokens) == 0:
+		return fmt.Errorf("nn: no token is to be read")
+	case t.length+len(tokens) > w.context:
+		return fmt.Errorf("nn: the text has %d tokens with those that are to be read, the limit is %d", t.length+len(tokens), w.context)
+	default:
+		for _, id := range tokens {
+			if id < 0 || id >= limit {
+				return fmt.Errorf("nn: token %d, want 0..%d", id, limit-1)
+			}
+		}
+	}
+	return nil
 }
 
 // Write reads tokens and goes on, most tokens at most, each chosen by next, which may change the
@@ -223,11 +253,23 @@ func (t *Writing) Write(ctx context.Context, read []int32, most int, next func(s
 	return false, nil
 }
 
-// step reads at most a chunk.
-func (t *Writing) step(tokens []int32) ([]float32, error) {
+// step reads at most a chunk once it is this text's turn, and returns the scores behind its last token, or behind all.
+func (t *Writing) step(ctx context.Context, tokens []int32, all bool) ([]float32, error) {
 	w, p, n := t.w, t.w.many, readChunk
 	if len(tokens) == 1 {
 		p, n = w.one, 1
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case w.turn <- struct{}{}:
+		defer func() { <-w.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := w.adapt(t.adapter, t.rank, w.one, w.many); err != nil {
+		return nil, err
 	}
 	in := map[string][]int32{writerTokens: make([]int32, n), writerPlaces: make([]int32, n), writerFar: make([]int32, n), writerNear: make([]int32, n),
 		writerLast: {int32(len(tokens) - 1)}}
@@ -263,14 +305,48 @@ func (t *Writing) step(tokens []int32) ([]float32, error) {
 			t.caches[name] = b
 		}
 	}
+	t.length += len(tokens)
 	defer out[LogitsName].Finalize()
+	if rows := out[writerRows]; rows != nil {
+		defer rows.Finalize()
+		if all {
+			return w.scores(rows, len(tokens))
+		}
+	}
 	return Floats(out[LogitsName], w.layout.Config.VocabSize)
+}
+
+// scores are those of the first n rows that a chunk has read.
+func (w *Writer) scores(rows compute.Buffer, n int) ([]float32, error) {
+	c := w.layout.Config
+	if w.heads == nil {
+		p, err := Compile(w.backend, "scores", func(g *graph.Graph) ([]Param, []Output, error) {
+			d := decoder{cfg: c, params: adapterParams(newParams(g), w.layout, true), scale: 1}
+			x := d.params.add(writerRows, Input, dtypes.Float32, readChunk, c.HiddenSize)
+			scores := linear(x, d.head(), nil)
+			return d.params.list, []Output{{Name: LogitsName, Node: scores}}, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		w.heads = p // whose weights the other programs have, too
+	}
+	out, err := w.call(w.heads, map[string]compute.Buffer{writerRows: rows})
+	if err != nil {
+		return nil, err
+	}
+	defer out[LogitsName].Finalize()
+	all, err := Floats(out[LogitsName], readChunk*c.VocabSize)
+	if err != nil {
+		return nil, err
+	}
+	return all[:n*c.VocabSize], nil
 }
 
 // Close lets go of what is held.
 func (t *Writing) Close() {
-	t.w.mu.Lock()
-	defer t.w.mu.Unlock()
+	t.w.turn <- struct{}{}
+	defer func() { <-t.w.turn }()
 	for _, b := range t.caches {
 		_ = b.Finalize()
 	}

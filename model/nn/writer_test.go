@@ -49,6 +49,12 @@ func TestWritingMatchesTransformers(t *testing.T) {
 					if !slices.Equal(written, c.Tokens) {
 						t.Errorf("%s, behind %d tokens: %v, want %v", backend, len(c.Prompt), written, c.Tokens)
 					}
+					if whole, err := w.Begin(slice, 1); err != nil {
+						t.Fatal(err)
+					} else {
+						scored(t, whole, slices.Concat(c.Prompt, c.Tokens[:len(c.Tokens)-1]), len(c.Prompt), c.Tokens)
+						whole.Close()
+					}
 					for i, x := range scores {
 						if d := math.Abs(float64(x) - c.Scores[i]); !(d < 1e-4) {
 							t.Fatalf("%s, behind %d tokens: the score of %d differs by %v", backend, len(c.Prompt), i, d)
@@ -57,6 +63,24 @@ func TestWritingMatchesTransformers(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// scored reads tokens at once, behind which, from the one before the given place, the wanted ones come.
+func scored(t *testing.T, text *Writing, tokens []int32, from int, want []int32) {
+	t.Helper()
+	next := 0
+	if err := text.Score(t.Context(), tokens, func(i int, scores []float32) error {
+		if i != next {
+			t.Errorf("token %d is told behind %d", i, next-1)
+		}
+		if next++; i >= from-1 && int32(task.Best(scores)) != want[i-from+1] {
+			t.Errorf("behind token %d comes %d, want %d", i, task.Best(scores), want[i-from+1])
+		}
+		clear(scores)
+		return nil
+	}); err != nil || next != len(tokens) || text.length != len(tokens) {
+		t.Errorf("%d of %d tokens are told, %d read: %v", next, len(tokens), text.length, err)
 	}
 }
 
