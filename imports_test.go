@@ -53,7 +53,7 @@ coordinator/natsaccess:
 coordinator/relay: coordinator/natsaccess internal/leaf/durable internal/leaf/strict
 coordinator/round:
 coordinator/server: internal/protocol/card job/statement job/statement/wellknown coordinator coordinator/internal/... coordinator/jobs coordinator/monitor coordinator/signin coordinator/store dp model/evaluate/metric
-    internal/protocol/contentcoding internal/leaf/durable internal/leaf/qrcode internal/leaf/strict internal/protocol/wire secagg/log model
+    internal/protocol/contentcoding internal/leaf/certificate internal/leaf/durable internal/leaf/qrcode internal/leaf/strict internal/protocol/wire secagg/log model
 coordinator/shelf: coordinator coordinator/bucket coordinator/store internal/leaf/durable job model
 coordinator/signin: coordinator/store
 coordinator/store: dp secagg/log
@@ -69,7 +69,7 @@ edge: internal/leaf/named data/dataset dp internal/protocol/contract internal/le
 internal/testkit/allocation:
 internal/app/accounts: data/dataset edge internal/leaf/durable internal/leaf/named internal/leaf/terminal internal/app/usage
 internal/app/backup: coordinator/store internal/leaf/durable model
-internal/app/admin: coordinator coordinator/monitor coordinator/server coordinator/store internal/app/backup internal/app/checkup internal/leaf/disk internal/leaf/named internal/leaf/terminal job internal/app/usage internal/protocol/wire
+internal/app/admin: coordinator coordinator/monitor coordinator/server coordinator/store internal/app/backup internal/app/checkup internal/leaf/disk internal/leaf/named internal/leaf/terminal job internal/app/secretfile internal/app/usage internal/protocol/wire
 internal/testkit/attack:
 internal/app/bases: model/hub internal/leaf/named job model model/base model/known internal/app/usage
 internal/app/bases/start: model/hub internal/app/bases internal/leaf/named internal/app/usage job model model/peft data/task
@@ -78,7 +78,7 @@ internal/app/bench: internal/leaf/l2 data/dataset edge internal/app/accounts job
 internal/leaf/cputime:
 internal/app/checkup: data/dataset edge internal/app/accounts internal/leaf/disk internal/leaf/terminal internal/protocol/wire wasm
 internal/app/command: internal/app/checkup internal/leaf/named data/dataset edge internal/leaf/nearest internal/leaf/terminal internal/leaf/strict job model model/known internal/app/usage
-internal/app/command/device: internal/app/accounts internal/app/checkup internal/leaf/named data/dataset edge internal/app/command internal/app/engine internal/app/generation internal/app/predict edge/leak
+internal/app/command/device: internal/app/accounts internal/app/checkup internal/leaf/named data/dataset edge internal/app/command internal/app/completions internal/app/engine internal/app/generation internal/app/predict edge/leak
     model internal/app/bench internal/app/participation internal/app/bases internal/app/usage internal/app/inspection internal/app/idle internal/app/unattended
 internal/app/command/operator: coordinator internal/protocol/card job/statement internal/leaf/named dp/audit dp/audit/membership coordinator/natsaccess coordinator/relay coordinator/server coordinator/store data/dataset
     dp dp/accounting model/hub internal/leaf/strict internal/app/command internal/app/dossier internal/leaf/durable internal/app/engine internal/app/engine/plugins
@@ -99,6 +99,7 @@ job/statement/wellknown: job/statement
 internal/app/demo: coordinator data/dataset internal/app/engine internal/app/evaluation internal/app/fleetdata internal/app/outcome internal/app/progress internal/app/sim job model
     wasm/program data/task wasm internal/app/bases internal/app/bases/start internal/leaf/named internal/app/usage
 internal/app/dossier: internal/leaf/durable internal/leaf/terminal
+internal/leaf/certificate:
 internal/leaf/disk:
 internal/leaf/durable:
 internal/app/engine: edge job wasm/program wasm wasm/compiler internal/app/usage
@@ -118,14 +119,16 @@ internal/app/outcome: coordinator/monitor dp model/evaluate internal/app/sim int
 internal/leaf/palette:
 internal/leaf/pipes:
 internal/app/predict: data/audio data/dataset model/evaluate/answer internal/app/engine internal/leaf/named internal/leaf/terminal model model/nn data/task data/tokenizer internal/app/usage
-internal/app/generation: model model/nn data/task internal/leaf/terminal
+internal/app/completions: internal/app/generation internal/app/secretfile internal/app/usage internal/leaf/certificate internal/leaf/nearest
+internal/app/generation: model model/nn data/task data/tokenizer internal/leaf/terminal
 internal/app/guarantee: dp dp/accounting internal/leaf/terminal job internal/app/usage
 internal/app/progress: coordinator/monitor model/evaluate/metric internal/leaf/terminal job
 internal/leaf/qrcode:
 internal/leaf/seeded:
 internal/app/service: coordinator coordinator/bucket coordinator/jobs coordinator/natsaccess coordinator/relay coordinator/server coordinator/shelf
-    internal/app/rehearsal coordinator/signin coordinator/store data/dataset edge internal/app/admin internal/app/bases internal/app/bases/start internal/leaf/durable internal/app/evaluation
-    internal/leaf/named internal/app/outcome internal/app/progress internal/leaf/qrcode internal/leaf/terminal internal/app/usage internal/protocol/wire job model wasm/program web
+    internal/app/rehearsal coordinator/signin coordinator/store data/dataset edge internal/app/bases internal/app/bases/start internal/leaf/durable internal/app/evaluation
+    internal/leaf/named internal/app/outcome internal/app/progress internal/leaf/qrcode internal/leaf/terminal internal/app/secretfile internal/app/usage internal/protocol/wire job model wasm/program web
+internal/app/secretfile: internal/app/usage internal/leaf/named
 internal/app/spent: coordinator/store dp dp/accounting internal/app/usage internal/leaf/named
 internal/leaf/named:
 internal/leaf/nearest:
@@ -134,6 +137,7 @@ internal/app/unattended: internal/app/usage internal/leaf/durable
 internal/app/participation: internal/protocol/card internal/app/idle job/statement job/statement/wellknown internal/protocol/wire data/dataset edge internal/app/accounts internal/app/bench internal/leaf/terminal edge/leak model model/known model/hub internal/app/bases internal/leaf/named
     internal/leaf/strict internal/app/usage internal/protocol/wire wasm/program data/task
 internal/leaf/strict: internal/leaf/nearest
+internal/testkit/pets: data/dataset data/task internal/testkit/tiny job/training model model/nn
 internal/testkit/postgrestest:
 internal/testkit/realdata:
 internal/testkit/reference: model/nn model/trainer

@@ -21,13 +21,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/acme"
 	"golang.org/x/crypto/acme/autocert"
 
+	"github.com/starling-fl/starling/internal/leaf/certificate"
 	"github.com/starling-fl/starling/internal/leaf/durable"
 )
 
@@ -39,9 +39,6 @@ type Certificate struct {
 	pin    []byte
 	name   string // by which an authority knows the listener; "": its address
 }
-
-// soon is how long before a certificate's end its operator is told.
-const soon = 14 * 24 * time.Hour
 
 // Ends returns when the certificate that is shown now ends; zero before an authority has issued one.
 func (c *Certificate) Ends() time.Time {
@@ -87,99 +84,15 @@ func Pinned(dir string) (*Certificate, error) {
 		get: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &cert, nil }}, nil
 }
 
-// rereadEvery is how often files are looked at: a renewed certificate is shown after that
-// at the latest.
-const rereadEvery = 10 * time.Second
-
 // FromFiles returns a certificate chain and its key, PEM, that another program renews: the files
 // are read again when they change. If that fails, the old ones stay in use and log says so. Devices
 // check it with their system's authorities.
 func FromFiles(chain, key string, log *slog.Logger) (*Certificate, error) {
-	f := &fileCertificate{chain: chain, key: key, log: log}
-	if err := f.read(); err != nil {
-		return nil, err
-	}
-	f.warn(f.looked)
-	return &Certificate{get: f.get, leaf: f.leaf}, nil
-}
-
-// fileCertificate is a certificate that is read again.
-type fileCertificate struct {
-	chain, key string
-	log        *slog.Logger
-
-	mu      sync.Mutex
-	looked  time.Time
-	changed [2]time.Time
-	failed  string // what was logged last
-	warned  string // likewise, of its dates
-	cert    *tls.Certificate
-}
-
-// leaf is the certificate that is shown, read again where that is due.
-func (f *fileCertificate) leaf() *x509.Certificate {
-	cert, err := f.get(nil)
+	f, err := certificate.Open(chain, key, log)
 	if err != nil {
-		return nil
+		return nil, fmt.Errorf("server: %w", err)
 	}
-	return cert.Leaf
-}
-
-func (f *fileCertificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if time.Since(f.looked) < rereadEvery {
-		return f.cert, nil
-	}
-	err := f.read()
-	if err == nil {
-		f.failed = ""
-	} else if text := err.Error(); text != f.failed {
-		f.failed = text
-		f.log.Error("the certificate cannot be read again; the one of before is shown", "error", err)
-	}
-	f.warn(f.looked)
-	return f.cert, nil
-}
-
-// warn logs once that the certificate ends soon, and once that it has ended, whether or not the files changed.
-func (f *fileCertificate) warn(now time.Time) {
-	text, left := "", f.cert.Leaf.NotAfter.Sub(now)
-	switch {
-	case left <= 0:
-		text = "the certificate has ended: devices refuse it"
-	case left < soon:
-		text = "the certificate ends soon"
-	}
-	if text != "" && text != f.warned {
-		f.log.Warn(text, "until", f.cert.Leaf.NotAfter)
-	}
-	f.warned = text
-}
-
-// read takes the files in where they have changed since.
-func (f *fileCertificate) read() error {
-	f.looked = time.Now()
-	var changed [2]time.Time
-	for i, path := range []string{f.chain, f.key} {
-		info, err := os.Stat(path)
-		if err != nil {
-			return fmt.Errorf("server: certificate: %w", err)
-		}
-		changed[i] = info.ModTime()
-	}
-	if f.cert != nil && changed == f.changed {
-		return nil
-	}
-	cert, err := tls.LoadX509KeyPair(f.chain, f.key)
-	if err != nil {
-		return fmt.Errorf("server: certificate %s with key %s: %w", f.chain, f.key, err)
-	}
-	if f.cert != nil {
-		f.log.Info("a renewed certificate is shown", "until", cert.Leaf.NotAfter)
-	}
-	f.cert, f.changed = &cert, changed
-	return nil
+	return &Certificate{get: f.Get, leaf: f.Leaf}, nil
 }
 
 // FromACME returns a certificate for host that an authority issues by ACME (RFC 8555, TLS-ALPN-01:

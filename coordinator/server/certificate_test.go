@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/starling-fl/starling/coordinator"
+	"github.com/starling-fl/starling/internal/leaf/certificate"
 	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
 
@@ -78,9 +79,9 @@ func TestRenewedCertificate(t *testing.T) {
 	}
 	a := newAuthority(t)
 	a.issue(t, 7, chain, key)
-	f := &fileCertificate{chain: chain, key: key, log: slog.New(slog.NewTextHandler(&log, nil))}
-	ok(t, f.read())
-	e, err := Listen("127.0.0.1:0", &Certificate{get: f.get, leaf: f.leaf, name: "localhost"})
+	f, err := certificate.Open(chain, key, slog.New(slog.NewTextHandler(&log, nil)))
+	ok(t, err)
+	e, err := Listen("127.0.0.1:0", &Certificate{get: f.Get, leaf: f.Leaf, name: "localhost"})
 	ok(t, err)
 	if e.Pin != nil || !strings.HasPrefix(e.URL, "https://localhost:") {
 		t.Errorf("pin %x, %s", e.Pin, e.URL)
@@ -103,11 +104,6 @@ func TestRenewedCertificate(t *testing.T) {
 		defer r.Body.Close()
 		return r.TLS.PeerCertificates[0].SerialNumber.Int64()
 	}
-	later := func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.looked = time.Time{}
-	}
 	if got := shown(); got != 7 {
 		t.Errorf("certificate %d", got)
 	}
@@ -115,19 +111,17 @@ func TestRenewedCertificate(t *testing.T) {
 	if got := shown(); got != 7 {
 		t.Errorf("certificate %d was read at once: files are looked at for each connection", got)
 	}
-	later()
+	f.Again()
 	if got := shown(); got != 8 {
 		t.Errorf("certificate %d, renewed was 8", got)
 	}
 	ok(t, os.WriteFile(key, []byte("half a key"), 0o600))
 	for range 2 {
-		later()
+		f.Again()
 		if got := shown(); got != 8 {
 			t.Errorf("certificate %d while its key is broken", got)
 		}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	if n := strings.Count(log.String(), "cannot be read again"); n != 1 {
 		t.Errorf("said %d times:\n%s", n, log.String())
 	}
@@ -182,10 +176,10 @@ func TestCertificateEnds(t *testing.T) {
 	// It ends while its files stay as they are.
 	var log bytes.Buffer
 	a.issueUntil(t, 2, chain, key, time.Now().Add(20*24*time.Hour))
-	f := &fileCertificate{chain: chain, key: key, log: slog.New(slog.NewTextHandler(&log, nil))}
-	ok(t, f.read())
+	f, err := certificate.Open(chain, key, slog.New(slog.NewTextHandler(&log, nil)))
+	ok(t, err)
 	for _, later := range []time.Duration{0, 7, 8, 21, 22} {
-		f.warn(time.Now().Add(later * 24 * time.Hour))
+		f.Warn(time.Now().Add(later * 24 * time.Hour))
 	}
 	if text := log.String(); strings.Count(text, "ends soon") != 1 || strings.Count(text, "has ended") != 1 {
 		t.Errorf("logged %q", text)

@@ -3,7 +3,6 @@ package admin
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/starling-fl/starling/coordinator/server"
@@ -69,17 +68,4 @@ func (w Where) Open() (Fleet, error) {
 		return nil, err
 	}
 	return folder{f, w.Dir}, nil
-}
-
-// ReadToken returns the token or secret that a file holds, on one line.
-func ReadToken(file string) (string, error) {
-	b, err := named.Read(file, mostToken)
-	if err != nil {
-		return "", err
-	}
-	text := strings.TrimSpace(string(b))
-	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", usage.Errorf("%s holds no token or secret: want one line of visible characters", file)
-	}
-	return text, nil
 }

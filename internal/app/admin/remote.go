@@ -17,6 +17,7 @@ import (
 
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/store"
+	"github.com/starling-fl/starling/internal/app/secretfile"
 	"github.com/starling-fl/starling/internal/app/usage"
 )
 
@@ -32,7 +33,6 @@ const (
 	remoteTimeout = 30 * time.Second
 	mostAnswered  = 256 << 20 // bytes of an answer; a million devices are 200 MB
 	mostComplaint = 1000      // bytes that are shown of why not
-	mostToken     = 16 << 10  // bytes of a file that holds a token
 )
 
 // dial reads the token's file; the token goes to that address alone.
@@ -45,7 +45,7 @@ func dial(address, file string) (*remote, error) {
 		return nil, usage.Errorf("--server %s is another machine, and http is not encrypted: anyone on the way would have the token. "+
 			"Use https, or a tunnel to this machine", u.Host)
 	}
-	token, err := ReadToken(file)
+	token, err := secretfile.Read(file)
 	if err != nil {
 		return nil, fmt.Errorf("--token-file: want the one line that starling operator add printed, or an ID token of the server's OpenID issuer: %w", err)
 	}

@@ -27,7 +27,7 @@ type Say func(ctx context.Context, line string) error
 func Behind(to *terminal.Streams, m *Model, r Request) Say {
 	return func(ctx context.Context, line string) error {
 		r.Prompt = line
-		_, err := emit(to, line, func(each func(string) error) (Text, error) { return m.Write(ctx, r, each) })
+		_, err := emit(to, line, func(each func(Part) error) (Text, error) { return m.Write(ctx, r, each) })
 		return err
 	}
 }
@@ -51,7 +51,7 @@ func Conversation(to *terminal.Streams, m *Model, r Request, system string) Say 
 		if err != nil {
 			return err
 		}
-		t, err := emit(to, line, func(each func(string) error) (Text, error) { return m.Chat(ctx, laid, nil, r, each) })
+		t, err := emit(to, line, func(each func(Part) error) (Text, error) { return m.Chat(ctx, laid, nil, r, each) })
 		if err == nil {
 			messages = append(all, turn{"assistant", t.Text})
 		}
@@ -60,7 +60,7 @@ func Conversation(to *terminal.Streams, m *Model, r Request, system string) Say 
 }
 
 // emit says what write writes behind a prompt.
-func emit(to *terminal.Streams, prompt string, write func(each func(string) error) (Text, error)) (Text, error) {
+func emit(to *terminal.Streams, prompt string, write func(each func(Part) error) (Text, error)) (Text, error) {
 	if to.JSON {
 		t, err := write(nil)
 		if err != nil {
@@ -68,8 +68,8 @@ func emit(to *terminal.Streams, prompt string, write func(each func(string) erro
 		}
 		return t, to.Emit(generated{prompt, t}, nil)
 	}
-	t, err := write(func(part string) error {
-		_, err := io.WriteString(to.Stdout, terminal.Visible(part, "\n\t"))
+	t, err := write(func(part Part) error {
+		_, err := io.WriteString(to.Stdout, terminal.Visible(part.Text, "\n\t"))
 		return err
 	})
 	if err != nil {

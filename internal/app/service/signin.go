@@ -12,7 +12,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/server"
 	"github.com/starling-fl/starling/coordinator/signin"
 	"github.com/starling-fl/starling/coordinator/store"
-	"github.com/starling-fl/starling/internal/app/admin"
+	"github.com/starling-fl/starling/internal/app/secretfile"
 	"github.com/starling-fl/starling/internal/app/usage"
 )
 
@@ -33,7 +33,7 @@ func (o SignIn) open(log *slog.Logger) (*signin.Issuer, error) {
 	}
 	secret := ""
 	if o.SecretFile != "" {
-		text, err := admin.ReadToken(o.SecretFile)
+		text, err := secretfile.Read(o.SecretFile)
 		if err != nil {
 			return nil, fmt.Errorf("--oidc-client-secret-file: %w", err)
 		}

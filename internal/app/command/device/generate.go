@@ -3,12 +3,15 @@ package device
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starling-fl/starling/internal/app/bases"
 	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/completions"
 	"github.com/starling-fl/starling/internal/app/engine"
 	"github.com/starling-fl/starling/internal/app/generation"
 	"github.com/starling-fl/starling/internal/app/usage"
@@ -19,9 +22,11 @@ const contextDefault = 1024
 
 func newGenerateCmd(a *command.App, choice engine.Flags) *cobra.Command {
 	var (
-		dir, base, at, prompt, listen, system string
-		talk                                  bool
-		most                                  int // tokens of a text
+		dir, base, at, prompt, system string
+		talk                          bool
+		most                          int // tokens of a text
+		listen                        completions.Listening
+		serve                         completions.Config
 	)
 	r := generation.Request{Sampling: generation.Sampling{TopP: 1, Repetition: 1}}
 	cmd := &cobra.Command{
@@ -40,17 +45,21 @@ With --chat each line is said in one conversation, laid out by the base's templa
 (chat_template), which the model goes on with; --system is said before.
 
 With --listen it answers OpenAI's /v1/completions, /v1/chat/completions and /v1/models
-over HTTP instead, to this machine alone (127.0.0.1:8000), one text at a time, "stream"
-included.`,
+over HTTP instead, "stream" and "logprobs" included: lm-evaluation-harness evaluates it
+(--model local-completions). With 127.0.0.1:8000 it answers this machine's programs. With
+--tls-cert, --tls-key and --token-file it may listen at any address; requests then show
+"Authorization: Bearer" with the token that the file holds.`,
 		Example: "  starling generate --checkpoint run1/checkpoint --prompt \"turn on the light\"\n" +
 			"  starling generate --checkpoint run1/checkpoint --listen 127.0.0.1:8000\n" +
 			"  starling generate --base SmolLM2-135M-Instruct --chat",
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
-			case listen != "" && cmd.Flags().Changed("prompt"):
+			case listen.Address == "" && (listen.TokenFile != "" || listen.Cert != "" || listen.Key != ""):
+				return usage.Errorf("--token-file, --tls-cert and --tls-key are of --listen")
+			case listen.Address != "" && cmd.Flags().Changed("prompt"):
 				return usage.Errorf("--prompt and --listen: give one of them")
-			case listen != "" && talk:
+			case listen.Address != "" && talk:
 				return usage.Errorf("--chat and --listen: conversations are answered there without --chat")
 			case system != "" && !talk:
 				return usage.Errorf("--system is said in a conversation: give --chat")
@@ -88,10 +97,11 @@ included.`,
 				return err
 			}
 			if m.Name == "" { // of an imported checkpoint, which no job has made
-				m.Name = filepath.Base(filepath.Clean(dir))
+				m.Name = filepath.Base(filepath.Clean(cmp.Or(base, dir)))
 			}
-			if listen != "" {
-				return generation.Serve(cmd.Context(), m, listen, r, func(url string) error {
+			if listen.Address != "" {
+				log := slog.New(slog.NewTextHandler(a.Stderr, nil))
+				return completions.Serve(cmd.Context(), m, listen, r, serve, log, func(url string) error {
 					_, err := fmt.Fprintf(a.Stderr, "listening on %s/v1/completions and /v1/chat/completions; interrupt to end\n", url)
 					return err
 				})
@@ -111,7 +121,13 @@ included.`,
 	fl.StringVar(&base, "base", "", "decoder in Hugging Face layout, or its name in the local Hugging Face cache, without an adapter")
 	fl.StringVar(&at, "rank", "best", "rank to use, or best: the one that validation chose")
 	fl.StringVar(&prompt, "prompt", "", "text to write behind, in place of lines of standard input")
-	fl.StringVar(&listen, "listen", "", "answer /v1/completions and /v1/chat/completions at this loopback host:port instead")
+	fl.StringVar(&listen.Address, "listen", "", "answer /v1/completions and /v1/chat/completions at this host:port instead; off loopback with TLS and a token")
+	fl.StringVar(&listen.TokenFile, "token-file", "", "with --listen, a file that holds the token that requests show as Authorization: Bearer")
+	fl.StringVar(&listen.Cert, "tls-cert", "", "with --listen, a certificate chain in PEM; with --tls-key. A renewed one is read again")
+	fl.StringVar(&listen.Key, "tls-key", "", "with --tls-cert, its key in PEM")
+	fl.IntVar(&serve.Together, "together", 4, "with --listen, requests that are answered at once; each holds the keys and values of a text")
+	fl.DurationVar(&serve.Longest, "time-limit", 10*time.Minute, "with --listen, how long a request may take once it is its turn")
+	fl.BoolVar(&r.Marks, "special", false, "special tokens that a prompt spells, as <|im_start|>, are those, and no text")
 	fl.BoolVar(&talk, "chat", false, "talk: each line is said in one conversation, by the base's template")
 	fl.StringVar(&system, "system", "", "with --chat: what the model is told before")
 	fl.IntVar(&most, "context", contextDefault, "most tokens of a text, its prompt among them, or as many as the base has positions")
