@@ -56,7 +56,9 @@ type JobAccount struct {
 	Contributed uint64 `json:"contributed"` // rounds in which an update was handed over
 	Committed   uint64 `json:"committed"`   // of these, what the coordinator said it released
 
-	Noise        float64 `json:"noise"`                   // noise multiplier that the job says it delivers
+	// Noise is the noise multiplier that the job says it delivers: where noise cancels between
+	// releases, that of all that one contribution moves.
+	Noise        float64 `json:"noise"`
 	Own          float64 `json:"own_noise,omitempty"`     // what this device added itself, over the clip norm
 	ProviderRate float64 `json:"provider_rate,omitempty"` // of each provider's coin; 0: the device is the unit
 	Delta        float64 `json:"delta"`
@@ -68,6 +70,10 @@ type JobAccount struct {
 	Down    int64    `json:"down,omitempty"`    // bytes received
 	History []Moment `json:"history,omitempty"` // oldest first; see note
 	Starts  []Start  `json:"starts,omitempty"`  // of the last rounds answered, oldest first
+	// Row is the release that the last update was handed over for, counted from 1, and Before the
+	// one before that; 0: none. They are kept where noise cancels between releases.
+	Row    uint64 `json:"row,omitempty"`
+	Before uint64 `json:"row_before,omitempty"`
 	// Forgotten is an account whose owner has had it forgotten: see Account.Forget.
 	Forgotten bool `json:"forgotten,omitempty"`
 }
@@ -194,6 +200,8 @@ func (a *Account) begin(j *job, round uint64, most int, now time.Time) error {
 	switch {
 	case round <= of.Answered:
 		return &RefusalError{Round: round, Cause: ErrReplay, Err: fmt.Errorf("last was %d", of.Answered)}
+	case !j.apart(of):
+		return &RefusalError{Round: round, Cause: ErrPlan, Err: j.tooSoon(of)}
 	case of.Committed >= of.Promised:
 		return fmt.Errorf("%w: %d", ErrPromise, of.Promised)
 	case of.Contributed >= of.Promised+spare(of.Promised):
@@ -234,7 +242,13 @@ func (a *Account) contribute(j *job, p *Policy, moved traffic) error {
 		return err
 	}
 	of := a.of(j)
+	if !j.apart(of) { // another process of this data may have handed over meanwhile
+		return j.tooSoon(of)
+	}
 	of.Contributed++
+	if j.Privacy.Separation > 0 {
+		of.Row, of.Before = j.row, of.Row
+	}
 	if of.Forgotten { // it gives again
 		of.Name, of.Forgotten = Escape(j.Name, false), false
 	}
@@ -260,6 +274,9 @@ func (a *Account) of(j *job) *JobAccount {
 	if of == nil {
 		p := j.Privacy
 		of = &JobAccount{Name: Escape(j.Name, false), Promised: j.Rounds, Noise: p.NoiseMultiplier, Own: p.OwnNoise, ProviderRate: j.ProviderRate, Delta: p.Delta}
+		if p.Separation > 0 {
+			of.Promised, of.Noise = j.turns(), j.noiseOfOne()
+		}
 		if j.ProviderRate > 0 {
 			of.Units = int(j.Providers)
 		}
@@ -308,6 +325,7 @@ func (a *Account) Merge(other *Account) error {
 		}
 		of.Answered, of.Last = max(of.Answered, from.Answered), max(of.Last, from.Last)
 		of.Promised = min(of.Promised, from.Promised)
+		of.Row, of.Before = max(of.Row, from.Row), max(min(of.Row, from.Row), of.Before, from.Before)
 		of.Begun += from.Begun
 		of.Contributed += from.Contributed
 		of.Committed += from.Committed

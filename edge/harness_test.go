@@ -46,6 +46,7 @@ type house struct {
 	authority ed25519.PrivateKey
 	dials     chan *pipe // coordinator's ends
 	counted   float64    // decoded clipping count of the last round
+	outcome   uint8      // what devices are told of a round; 0: that it was committed
 
 	mu      sync.Mutex
 	blobs   map[string][]byte // by path

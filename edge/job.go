@@ -28,6 +28,7 @@ type job struct {
 
 	held  contract.Held // what was received last, to take differences against
 	start string        // what the round under way begins with, as the account keeps it; the client's goroutine's
+	row   uint64        // the release, counted from 1, that the round under way is to be; likewise
 }
 
 // against finds the patch that this device holds the base of, and the base cut
@@ -119,6 +120,9 @@ func (j *job) claim() string {
 		how += ", also against those who see who takes part"
 	default:
 		how += ", from those who do not see who takes part"
+	}
+	if p.Separation > 0 {
+		how += fmt.Sprintf(", with this device in one of %d releases at most", p.Separation)
 	}
 	switch p.Noise {
 	case wire.NoiseDevices:

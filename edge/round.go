@@ -84,7 +84,7 @@ func (c *client) assign(ctx context.Context, a *wire.Assignment) error {
 		// It follows from how often coins have drawn this device, here and in other jobs.
 		return errors.Join(c.refuse(ctx, &RefusalError{Round: plan.Round, Cause: ErrPlan, Err: err}), untold(err))
 	}
-	c.job.start = startOf(plan)
+	c.job.start, c.job.row = startOf(plan), plan.Version+1
 	if err := c.cfg.Account.begin(c.job, plan.Round, c.cfg.Policy.RoundsADay, time.Now()); err != nil {
 		c.answered = plan.Round
 		if why := new(RefusalError); errors.As(err, &why) {
@@ -233,7 +233,9 @@ func (c *client) maskAndSend(ctx context.Context) error {
 	if r.symbols == nil || !r.sec.Delivered() {
 		return nil
 	}
-	if err := c.cfg.Account.contribute(c.job, c.cfg.Policy, c.events.traffic()); err != nil {
+	if err := c.cfg.Account.contribute(c.job, c.cfg.Policy, c.events.traffic()); errors.Is(err, errTooSoon) {
+		return c.leave(&RefusalError{Round: r.plan.Round, Cause: ErrPlan, Err: err})
+	} else if err != nil {
 		return errors.Join(c.leave(&RefusalError{Round: r.plan.Round, Cause: ErrPlan, Err: err}), untold(err))
 	}
 	masked, err := r.sec.Mask(r.symbols)
@@ -329,10 +331,15 @@ func (c *client) outcome(m *wire.Outcome) {
 	v := r.event(state)
 	v.Text = m.Reason
 	c.end()
-	if state == Committed {
-		if err := c.cfg.Account.committed(c.job, c.events.traffic()); err != nil {
-			c.cfg.Log.Warn("the account is behind", "err", err) // the contribution is in it
-		}
+	var err error
+	switch state {
+	case Committed:
+		err = c.cfg.Account.committed(c.job, c.events.traffic())
+	case Abandoned:
+		err = c.cfg.Account.abandoned(c.job)
+	}
+	if err != nil {
+		c.cfg.Log.Warn("the account is behind", "err", err) // the contribution is in it
 	}
 	c.events.send(v)
 }

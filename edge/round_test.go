@@ -2,6 +2,7 @@ package edge
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ed25519"
 	"crypto/rand"
 	"math"
@@ -77,7 +78,7 @@ func (h *house) round(plan *wire.Plan, peers []*peer, cut func(turn uint8, i int
 	mean, err := lattice.DecodeMean(sum[:lattice.D()], float64(len(peers)))
 	ok(t, err)
 	for _, p := range peers {
-		p.send(&wire.Outcome{Round: plan.Round, Result: wire.OutcomeCommitted})
+		p.send(&wire.Outcome{Round: plan.Round, Result: cmp.Or(h.outcome, wire.OutcomeCommitted)})
 	}
 	return mean
 }

@@ -5,7 +5,7 @@ import "fmt"
 // Version is the protocol version that this package speaks. A device offers
 // the range it understands in Hello, the coordinator answers with one of it in
 // Welcome, or with an Error of code CodeVersion.
-const Version = 19
+const Version = 20
 
 // Path is where the coordinator accepts WebSocket connections; BlobPath is
 // followed by the lower-case hexadecimal SHA-256 of an immutable blob.
@@ -33,6 +33,8 @@ const (
 	MaxLabel      = 256             // bytes of a label
 	MaxText       = 512             // bytes of a reason or an error text
 	MaxName       = 64              // bytes of a scheme, codec, optimizer, host or program name
+	MaxBand       = 4096            // rounds that one round's noise is cancelled in
+	MaxSeparation = 1 << 30         // releases from one of a device to its next
 	MaxPrograms   = 8               // compiled forms of one training step
 	MaxPatches    = 8               // ways from a version a device may hold to the assigned one
 	MaxRank       = 4096            // LoRA rank

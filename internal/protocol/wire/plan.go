@@ -142,6 +142,13 @@ type Privacy struct {
 	// Observer says who the budget holds against: "public", "coalition" (a share masking.corrupt of
 	// the devices, who see their shards' rosters) or "participants"; empty if nothing is private.
 	Observer string
+
+	// Separation is how many releases later than one that a device is in another may be, at the
+	// least, with noise that cancels between releases; Band and Eighths are dp.Banded's. All are 0
+	// where each round's noise is its own. A device's account holds the coordinator to Separation.
+	Separation uint32
+	Band       uint32
+	Eighths    uint8
 }
 
 // Kinds of Privacy.Observer.

@@ -198,7 +198,7 @@ func (j *Job) validate() error {
 	if p := j.Privacy; p.NoiseMultiplier == 0 && (p.Private || p.Budget != 0) {
 		return fmt.Errorf("wire: job.privacy claims to be private or a budget of %v without any noise", p.Budget)
 	}
-	if err := j.Privacy.validateOwn(); err != nil {
+	if err := errors.Join(j.Privacy.validateOwn(), j.validateBanded()); err != nil {
 		return err
 	}
 	if (j.Providers == 0) != (j.ProviderRate == 0) {
@@ -228,6 +228,22 @@ func (p Privacy) validateOwn() error {
 		return fmt.Errorf("wire: job.privacy.noise_multiplier is %v, but %d devices of own_noise %v add %v together", p.NoiseMultiplier, p.Honest, p.OwnNoise, have)
 	}
 	return nil
+}
+
+// validateBanded checks what is announced of noise that cancels between releases.
+func (j *Job) validateBanded() error {
+	p := j.Privacy
+	if p.Separation == 0 && p.Band == 0 && p.Eighths == 0 {
+		return nil
+	}
+	if p.Noise != NoiseCentral || p.SamplingRate != 1 || j.Providers > 0 {
+		return fmt.Errorf("wire: job.privacy.separation is %d, with job.privacy.noise %q, sampling_rate %v and %d providers: it is for "+
+			"the coordinator's noise, without coins, and whole devices", p.Separation, p.Noise, p.SamplingRate, j.Providers)
+	}
+	return errors.Join(
+		within("job.privacy.separation", p.Separation, p.Band, MaxSeparation),
+		within("job.privacy.band", p.Band, 1, MaxBand),
+		within("job.privacy.eighths", p.Eighths, 1, 7))
 }
 
 func (b Bounds) validate() error {

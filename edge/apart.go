@@ -1,0 +1,54 @@
+package edge
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/starling-fl/starling/dp"
+)
+
+// Noise that cancels between releases hides a device that is in releases far enough apart, and no
+// other. This device's own account sees to that: a release counts from the moment at which the
+// update is handed over, whatever becomes of it, until the coordinator says that the round released
+// nothing. What it says so of is bounded, as every job's lost rounds are: see spare.
+
+// apart reports whether the round under way may follow what the job has received.
+func (j *job) apart(of *JobAccount) bool {
+	least := uint64(j.Privacy.Separation)
+	return least == 0 || of.Row == 0 || j.row >= of.Row && j.row-of.Row >= least
+}
+
+var errTooSoon = errors.New("too soon after another")
+
+// tooSoon is why a round is declined that is not apart.
+func (j *job) tooSoon(of *JobAccount) error {
+	return fmt.Errorf("%w: it is to be release %d, and this device's update may be in release %d; the job announced at least %d from one to the next",
+		errTooSoon, j.row, of.Row, j.Privacy.Separation)
+}
+
+// turns is the most releases that the job can have this device in.
+func (j *job) turns() uint64 {
+	least := uint64(j.Privacy.Separation)
+	return j.Rounds/least + min(j.Rounds%least, 1)
+}
+
+// noiseOfOne is the noise multiplier of one contribution and all releases that it moves.
+func (j *job) noiseOfOne() float64 {
+	p := j.Privacy
+	b := dp.Banded{Band: p.Band, Separation: p.Separation, Eighths: p.Eighths, Row: 1}
+	return p.NoiseMultiplier / math.Sqrt(b.Cost(p.Separation)) * (1 - 0x1p-50)
+}
+
+// abandoned records that a round released nothing, by the coordinator's word: the device need not
+// rest for it. Against a coordinator that lies here the noise that it adds protects nobody either.
+func (a *Account) abandoned(j *job) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	of := a.of(j)
+	if of.Row == 0 || of.Row != j.row {
+		return nil // it was not handed over in this round
+	}
+	of.Row = of.Before
+	return a.keep()
+}
