@@ -3,7 +3,6 @@ package coordinator
 import (
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/starling-fl/starling/coordinator/core"
@@ -24,9 +23,25 @@ type accounts struct {
 	t        *core.Terms
 	costly   dp.Event // no round costs more
 	mu       sync.Mutex
-	points   map[int]*point // by number of rounds
+	points   map[tally]*point
 	work     sync.WaitGroup
 	stranger bool // the ledger has events of another kind: all is composed exactly
+}
+
+// tally counts rounds. Where noise cancels between rounds the n-th release costs what the n-th row
+// does, and a round that released nothing another amount; elsewhere all cost the same, and charged
+// is 0.
+type tally struct{ rounds, charged int }
+
+// events are so many rounds as the costliest.
+func (n tally) events(costly dp.Event) (all []dp.Event) {
+	if costly.Count = uint32(n.rounds); n.rounds > 0 {
+		all = append(all, costly)
+	}
+	if costly.Count, costly.Kind = uint32(n.charged), dp.KindCharged; n.charged > 0 {
+		all = append(all, costly)
+	}
+	return all
 }
 
 // point is the guarantee after a number of rounds.
@@ -45,23 +60,57 @@ func newAccounts(t *core.Terms, spent []dp.Event) (*accounts, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &accounts{t: t, costly: costly, points: map[int]*point{}}
-	a.stranger = slices.ContainsFunc(spent, func(e dp.Event) bool { return !a.covers(e) })
+	a := &accounts{t: t, costly: costly, points: map[tally]*point{}}
+	for i, e := range spent {
+		a.stranger = a.stranger || !a.covers(spent[:i], e)
+	}
 	return a, nil
 }
 
-// covers reports whether an event costs at most what the costliest does.
-func (a *accounts) covers(e dp.Event) bool {
+// count is how many rounds were spent.
+func (a *accounts) count(spent []dp.Event) (n tally) {
+	for _, e := range spent {
+		if a.banded() && e.Kind == dp.KindCharged {
+			n.charged++
+		} else {
+			n.rounds++
+		}
+	}
+	return n
+}
+
+func (a *accounts) banded() bool { return a.costly.Banded != (dp.Banded{}) }
+
+// next is the costliest that may follow those spent.
+func (a *accounts) next(spent []dp.Event) dp.Event { return a.following(a.costly, spent) }
+
+// following is an event as the next after those spent.
+func (a *accounts) following(e dp.Event, spent []dp.Event) dp.Event {
+	if a.banded() {
+		e.Banded.Row = uint64(a.count(spent).rounds) + 1
+	}
+	return e
+}
+
+// covers reports whether an event after those spent costs at most what the costliest does.
+func (a *accounts) covers(spent []dp.Event, e dp.Event) bool {
 	if e.B2 < a.costly.B2 || e.Dim > a.costly.Dim {
 		return false
 	}
-	same := a.costly
+	same := a.next(spent)
 	same.Round, same.Kind, same.B2, same.Sigma2, same.Dim, same.Certificate = e.Round, e.Kind, e.B2, e.Sigma2, e.Dim, e.Certificate
 	return same == e
 }
 
-// milestone returns the number of rounds, at least n, whose guarantee is shown for n.
-func (a *accounts) milestone(n int) int {
+// milestone returns the tally, of no fewer, whose guarantee is shown for n.
+func (a *accounts) milestone(n tally) tally {
+	if n.charged > 0 { // of which there are few, and each may be the last
+		return n
+	}
+	return tally{rounds: a.curve(n.rounds)}
+}
+
+func (a *accounts) curve(n int) int {
 	total := a.t.Job.Rounds
 	if total <= curvePoints || n <= curvePoints/4 || n >= total {
 		return n // the first rounds, where the curve is steep, have one each
@@ -72,7 +121,7 @@ func (a *accounts) milestone(n int) int {
 }
 
 // ahead starts computing the guarantee of n rounds, unless it is known already.
-func (a *accounts) ahead(n int) *point {
+func (a *accounts) ahead(n tally) *point {
 	n = a.milestone(n)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,16 +131,14 @@ func (a *accounts) ahead(n int) *point {
 		a.points[n] = p
 		a.work.Go(func() {
 			defer close(p.done)
-			all := a.costly
-			all.Count = uint32(n)
-			p.Guarantees, p.err = a.t.Guarantees([]dp.Event{all})
+			p.Guarantees, p.err = a.t.Guarantees(n.events(a.costly))
 		})
 	}
 	return p
 }
 
 // at returns the guarantee of n rounds, and waits if it is being computed.
-func (a *accounts) at(n int) (dp.Guarantees, error) {
+func (a *accounts) at(n tally) (dp.Guarantees, error) {
 	p := a.ahead(n)
 	<-p.done
 	return p.Guarantees, p.err
@@ -99,19 +146,20 @@ func (a *accounts) at(n int) (dp.Guarantees, error) {
 
 // allow reports whether a round may follow those spent.
 func (a *accounts) allow(spent []dp.Event, next dp.Event) error {
-	n := len(spent) + 1
-	if limit := a.t.Draws(); a.t.Sampled() && n > limit {
+	if n, limit := len(spent)+1, a.t.Draws(); a.t.Sampled() && n > limit {
 		return fmt.Errorf("coordinator: round %d would be draw %d, the floors' part of delta is made for %d: %w", next.Round, n, limit, ErrBudget)
 	}
-	if a.stranger || !a.covers(next) {
+	if a.stranger || !a.covers(spent, next) {
 		a.stranger = true
 		_, err := a.t.Budget.Allow(spent, next, a.t.Job.Simulated())
 		return err
 	}
-	if n <= a.t.Job.Rounds {
+	n := a.count(spent)
+	n.rounds++
+	if n.rounds <= a.t.Job.Rounds && n.charged == 0 {
 		a.ahead(n)
-		if next := a.milestone(n) + 1; next <= a.t.Job.Rounds {
-			a.ahead(next)
+		if next := a.curve(n.rounds) + 1; next <= a.t.Job.Rounds {
+			a.ahead(tally{rounds: next})
 		}
 		return nil
 	}
@@ -140,6 +188,7 @@ func (a *accounts) mayStartAnother(spent []dp.Event, id uint64) error {
 			return err
 		}
 	}
+	next = a.following(next, spent)
 	next.Round = id
 	return a.allow(spent, next)
 }
@@ -149,5 +198,5 @@ func (a *accounts) of(spent []dp.Event) (dp.Guarantees, error) {
 	if a.stranger || len(spent) == 0 {
 		return a.t.Guarantees(spent)
 	}
-	return a.at(len(spent))
+	return a.at(a.count(spent))
 }

@@ -43,6 +43,7 @@ func announce(t *core.Terms, instance [16]byte, private bool) (*wire.Job, error)
 	millis := func(d interface{ Milliseconds() int64 }) uint32 {
 		return uint32(min(d.Milliseconds(), math.MaxUint32))
 	}
+	rows := j.BandedRows()
 	w := &wire.Job{
 		Instance: instance, Name: j.Name, Labels: j.Labels, Base: t.BaseRef,
 		RankMin: uint16(j.Adapter.RankMin), HeadOnly: j.Ranks()[0] == 0, Sequence: uint32(j.Adapter.Sequence),
@@ -52,7 +53,8 @@ func announce(t *core.Terms, instance [16]byte, private bool) (*wire.Job, error)
 			Delta: t.Budget.Delta, Budget: t.Budget.Epsilon,
 			Population: uint64(j.BudgetPopulation()), Simulated: j.Simulated(), Accountant: string(t.Budget.Accountant),
 			Noise: j.Privacy.Noise, OwnNoise: t.Own.Multiplier, Honest: t.Own.Honest,
-			Observer: string(t.Budget.Observer),
+			Observer:   string(t.Budget.Observer),
+			Separation: rows.Separation, Band: rows.Band, Eighths: rows.Eighths,
 		},
 		Deadlines: wire.Deadlines{
 			Gather: millis(j.Deadlines.Gather), Key: millis(j.Deadlines.Key), Share: millis(j.Deadlines.Share),

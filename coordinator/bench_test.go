@@ -149,7 +149,7 @@ func BenchmarkDrawing(b *testing.B) {
 	for name, draw := range map[string]func() (fleet.Roll, dp.Draw, error){
 		"coins": func() (fleet.Roll, dp.Draw, error) { r, err := f.Roll(); return r, dp.PoissonDraw(r.Population), err },
 		"fixed": func() (fleet.Roll, dp.Draw, error) {
-			r, err := f.There(now)
+			r, err := f.There(now, nil)
 			return r, dp.FixedDraw(r.Population, 1000), err
 		},
 	} {

@@ -109,6 +109,7 @@ type engine struct {
 	fleet     *fleet.Fleet
 	mustered  time.Time // when the store was asked last who may be drawn
 	dropouts  dropouts
+	apart     apart
 	paused    bool   // for moving by noise alone, once
 	pausedBy  string // an operator, and why; "" while rounds are drawn
 	beginning beginning
@@ -285,10 +286,13 @@ func (c *Coordinator) resume() error {
 	if err != nil {
 		return err
 	}
-	if last != nil {
-		err = c.core.Restore(core.Snapshot{Version: last.Version, NextRound: next, ClipNorm: last.ClipNorm, Adapter: last.Adapter, Optimizer: last.Optimizer})
-	} else {
+	if last == nil {
 		err = c.core.ContinueAt(next)
+	} else if noise, failed := c.resumeKept(last.Version); failed != nil {
+		err = failed
+	} else {
+		err = c.core.Restore(core.Snapshot{Version: last.Version, NextRound: next, ClipNorm: last.ClipNorm,
+			Adapter: last.Adapter, Optimizer: last.Optimizer, Noise: noise})
 	}
 	if err != nil {
 		return err

@@ -41,20 +41,19 @@ const forecastPoints = 16
 // caller.
 type forecasting struct {
 	mu    sync.Mutex
-	known map[int]dp.Guarantees
+	known map[tally]dp.Guarantees
 }
 
-func (f *forecasting) at(t *core.Terms, costly dp.Event, n int) (dp.Guarantees, error) {
+func (f *forecasting) at(t *core.Terms, costly dp.Event, n tally) (dp.Guarantees, error) {
 	if g, ok := f.known[n]; ok {
 		return g, nil
 	}
-	costly.Count = uint32(n)
-	g, err := t.Guarantees([]dp.Event{costly})
+	g, err := t.Guarantees(n.events(costly))
 	if err != nil {
 		return g, err
 	}
 	if f.known == nil {
-		f.known = map[int]dp.Guarantees{}
+		f.known = map[tally]dp.Guarantees{}
 	}
 	f.known[n] = g
 	return g, nil
@@ -71,11 +70,13 @@ func (c *Coordinator) Forecast() (*Forecast, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range ledger.Entries {
-		if !c.accounts.covers(e.Event) {
+	spent := ledger.Events()
+	for i, e := range spent {
+		if !c.accounts.covers(spent[:i], e) {
 			return nil, nil
 		}
 	}
+	lost := c.accounts.count(spent).charged
 	f := &c.forecasting
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,7 +87,7 @@ func (c *Coordinator) Forecast() (*Forecast, error) {
 	if c.t.Job.Simulated() {
 		out.Bound, of = "simulated", func(g dp.Guarantees) float64 { return g.Simulated.Epsilon }
 	}
-	if out.Affords, err = f.affords(c, out, of); err != nil {
+	if out.Affords, err = f.affords(c, out, lost, of); err != nil {
 		return nil, err
 	}
 	rounds := []int{}
@@ -98,7 +99,7 @@ func (c *Coordinator) Forecast() (*Forecast, error) {
 		rounds = append(rounds, last)
 	}
 	for _, n := range slices.Compact(rounds) {
-		g, err := f.at(c.t, c.accounts.costly, n)
+		g, err := f.at(c.t, c.accounts.costly, ofThem(n, lost))
 		if err != nil {
 			return nil, err
 		}
@@ -107,17 +108,23 @@ func (c *Coordinator) Forecast() (*Forecast, error) {
 	return out, nil
 }
 
+// ofThem is n rounds, of which so many released nothing and cost another amount.
+func ofThem(n, lost int) tally { return tally{max(0, n-lost), min(n, lost)} }
+
 // affords is how many more rounds the budget holds, as far as the job has any left. That as many
-// as the job has rounds keep it was verified when it began.
-func (f *forecasting) affords(c *Coordinator, out *Forecast, of func(dp.Guarantees) float64) (int, error) {
+// as the job has rounds keep it was verified when it began; lost are of those that cost more.
+func (f *forecasting) affords(c *Coordinator, out *Forecast, lost int, of func(dp.Guarantees) float64) (int, error) {
 	most := out.Charged + out.Left
 	if c.t.Sampled() {
 		most = min(most, c.t.Draws())
 	}
 	least := min(max(c.t.Job.Rounds, out.Charged), most)
+	if lost > 0 {
+		least = out.Charged
+	}
 	for least < most { // the largest number that keeps it is in [least, most]
 		middle := (least + most + 1) / 2
-		g, err := f.at(c.t, c.accounts.costly, middle)
+		g, err := f.at(c.t, c.accounts.costly, ofThem(middle, lost))
 		if err != nil {
 			return 0, err
 		}

@@ -84,7 +84,7 @@ func (c *Coordinator) mayDraw(ready bool) (mine bool, why string, err error) {
 	if c.cfg.Host == nil {
 		return ready, "", nil
 	}
-	return c.cfg.Host.Turn(ready, c.PriceOf(c.accounts.costly))
+	return c.cfg.Host.Turn(ready, c.PriceOf(c.accounts.next(c.spent)))
 }
 
 // beginShared enters a drawn round into the fleet's ledger.

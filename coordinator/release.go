@@ -183,13 +183,15 @@ func (c *Coordinator) commit(r *running, event dp.Event, clip float64) error {
 	if err != nil {
 		return err
 	}
+	kept := c.keeps(r)
 	entry, err := c.store.Commit(event, note, store.Checkpoint{
-		Version: c.core.Version() + 1, Round: r.ID(), Adapter: state.Adapter, Optimizer: state.Optimizer, ClipNorm: clip,
+		Version: c.core.Version() + 1, Round: r.ID(), Adapter: state.Adapter, Optimizer: state.Optimizer, ClipNorm: clip, Kept: kept,
 	})
 	if err != nil {
 		return err
 	}
 	c.core.Commit(clip)
+	c.apart.rest(kept)
 	c.spent = append(c.spent, event)
 	c.head = entry.Hash
 	c.status.Version = int(c.core.Version())

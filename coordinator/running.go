@@ -122,28 +122,22 @@ func (c *Coordinator) draw() (*running, error) {
 	}
 	began := time.Now()
 	r := &running{parts: map[round.Device]*participant{}, began: began, entered: began}
-	r.ready = c.fleet.Available(r.began)
+	r.ready = c.available(r.began)
 	var enough bool
 	if r.groups, enough = c.t.Quorum.Allows(c.t.Job, c.fleet.Active(), r.ready); !enough && c.t.Job.Sampled() {
 		return fail(fmt.Errorf("%d of %d active devices are there, too few to flip coins", r.ready, c.fleet.Active()))
 	}
-	fixed := c.t.Job.Fixed()
-	var roll fleet.Roll
-	var err error
-	if fixed && c.rnd.Secret() {
-		// Of a fixed size only those who are there are drawn: nothing hangs on who is. A run
-		// that repeats must not depend on who is fast.
-		roll, err = c.fleet.There(r.began)
-	} else {
-		roll, err = c.fleet.Roll()
-	}
+	roll, err := c.roll(r.began)
 	if err != nil {
 		return fail(err)
 	}
 	coins := dp.PoissonDraw(roll.Population)
-	if fixed {
-		if coins = dp.FixedDraw(roll.Population, c.t.Job.Cohort.Size); r.ready < c.t.Job.Cohort.Size {
-			return fail(fmt.Errorf("%d devices are there, fewer than cohort.size = %d", r.ready, c.t.Job.Cohort.Size))
+	if size := c.t.Job.Cohort.Size; c.t.Job.Fixed() {
+		if coins = dp.FixedDraw(roll.Population, size); c.t.Job.Banded() {
+			coins = dp.SeparatedDraw(roll.Population, size)
+		}
+		if r.ready < size {
+			return fail(fmt.Errorf("%d devices are there, fewer than cohort.size = %d", r.ready, size))
 		}
 	}
 	if r.Draw, err = c.core.Draw(coins); err != nil {
@@ -217,7 +211,11 @@ func (c *Coordinator) noted(r *running, reason string) (store.Note, error) {
 		return note, nil
 	}
 	var err error
-	note.Guarantees, err = c.accounts.of(append(slices.Clip(c.spent), r.Event()))
+	event := r.Event()
+	if reason != "" {
+		event.Kind = dp.KindCharged
+	}
+	note.Guarantees, err = c.accounts.of(append(slices.Clip(c.spent), event))
 	return note, err
 }
 
@@ -280,6 +278,6 @@ func (c *Coordinator) prepare(ctx context.Context, r *running) error {
 		return nil
 	}
 	// Noise is drawn while devices train, so that the release does not wait.
-	r.noise, err = dp.NewPool(ctx, r.Event().Sigma2, r.Vector().Size(), c.core.Noise(r.Draw))
+	r.noise, err = dp.NewPool(ctx, r.Variance(), r.Vector().Size(), c.core.Noise(r.Draw))
 	return err
 }

@@ -140,13 +140,17 @@ func (c *Coordinator) needed() (enough bool, reason string) {
 	}
 	ready := c.fleet.Ready()
 	if c.t.Job.Sampled() || c.t.Job.Fixed() {
-		ready = c.fleet.Available(time.Now())
+		ready = c.available(time.Now())
 	}
 	if _, enough = c.t.Quorum.Allows(c.t.Job, c.fleet.Active(), ready); ready >= quorum && !enough {
 		return false, fmt.Sprintf("of %d active devices %d are ready: so few that one device's coin would show, or as many as "+
 			"make shards of an awkward size; more of %d enrolled ones must come", c.fleet.Active(), ready, c.fleet.Enrolled())
 	}
-	return enough, fmt.Sprintf("a round needs %d of %d devices ready", quorum, max(c.fleet.Active(), population))
+	reason = fmt.Sprintf("a round needs %d of %d devices ready", quorum, max(c.fleet.Active(), population))
+	if n := c.fleet.Available(time.Now()); c.t.Job.Banded() && n >= quorum {
+		reason += fmt.Sprintf(": of %d that are, %d rest for privacy.separation, until others were in a round", n, n-ready)
+	}
+	return enough, reason
 }
 
 // convicts reports whether a message that secagg refused convicts its sender at

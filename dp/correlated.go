@@ -92,6 +92,22 @@ func (c *Correlated) Keep() {
 	c.next = nil
 }
 
+// AppendNext appends the row that Keep takes over as AppendBinary would, and returns how many rows
+// are kept then. ok is false if there is none.
+func (c *Correlated) AppendNext(b []byte) (next []byte, rows int, ok bool) {
+	if c == nil || c.next == nil {
+		return b, 0, false
+	}
+	return appendRow(b, c.next), min(len(c.kept)+1, len(c.coefficients)-1), true
+}
+
+func appendRow(b []byte, row []int32) []byte {
+	for _, w := range row {
+		b = binary.BigEndian.AppendUint32(b, uint32(w))
+	}
+	return b
+}
+
 // Rows is the number of kept rows, at most the band less 1.
 func (c *Correlated) Rows() int { return len(c.kept) }
 
@@ -99,9 +115,7 @@ func (c *Correlated) Rows() int { return len(c.kept) }
 // that was not kept is not in it.
 func (c *Correlated) AppendBinary(b []byte) ([]byte, error) {
 	for _, row := range c.kept {
-		for _, w := range row {
-			b = binary.BigEndian.AppendUint32(b, uint32(w))
-		}
+		b = appendRow(b, row)
 	}
 	return b, nil
 }

@@ -41,6 +41,16 @@ func FixedDrawNumbered(n, size int) Draw {
 // in one of the rounds before, as banded noise needs. It does not amplify.
 const MethodSeparated = "separated/v1"
 
+// SeparatedDraw is [FixedDraw] of a population that is without those who rest.
+func SeparatedDraw(p Population, size int) Draw {
+	draw := FixedDraw(p, size)
+	return func(rate float64, rnd io.Reader) ([]int, Certificate, error) {
+		who, cert, err := draw(rate, rnd)
+		cert.Method = MethodSeparated
+		return who, cert, err
+	}
+}
+
 // SeparatedDrawNumbered is [FixedDrawNumbered] from the members that are not resting. Those must be
 // in 0..n-1, ascending, none twice.
 func SeparatedDrawNumbered(n, size int, resting []int) Draw {

@@ -18,12 +18,8 @@ func (j Job) Alone() bool { return j.Fixed() && j.Privacy.None && j.Cohort.Size 
 
 // Served returns an error for a job that can be simulated and that no coordinator runs.
 func (j Job) Served() error {
-	switch {
-	case j.Alone():
+	if j.Alone() {
 		return refuse("cohort.size is 1, must be at least 2: one device's update is not hidden by any other (starling simulate takes such a job)")
-	case j.Banded():
-		return refuse("privacy.mechanism is banded, which is for starling simulate and sweep only so far: coordinators do not keep devices' " +
-			"rounds apart yet; serve the job with privacy.mechanism: independent")
 	}
 	return nil
 }

@@ -15,13 +15,18 @@ func (j Job) StartsWith() int {
 }
 
 // LeastStart is the least number of devices with which a round can be made: its quorum, and where no coins
-// choose the cohort its floor, since fewer commit noise only.
+// choose the cohort its floor, since fewer commit noise only. Where noise cancels between rounds it is a cohort for each of
+// privacy.separation rounds.
 func (j Job) LeastStart() (int, error) {
 	q, err := j.Quorum()
 	if err != nil || j.Sampled() {
 		return q.Ready, err
 	}
-	return max(q.Ready, j.Cohort.Floor), nil
+	least := max(q.Ready, j.Cohort.Floor)
+	if j.Banded() { // with fewer all rest at some time, and no release ends that
+		least = max(least, j.Privacy.Separation*j.Cohort.Size)
+	}
+	return least, nil
 }
 
 // validateStart checks when rounds begin.

@@ -57,6 +57,22 @@ func (c *Core) keptNoise() ([]byte, error) {
 	return c.kept.AppendBinary(nil)
 }
 
+// NextNoise is what a released round added that noise of later ones is to cancel, as a part of
+// Snapshot.Noise and as secret: it must be stored with the commit. rows is of how many last rounds
+// that has to be kept from then on. ok is false if noise does not cancel.
+func (c *Core) NextNoise() (row []byte, rows int, ok bool) {
+	if !c.t.Job.Banded() {
+		return nil, 0, false
+	}
+	if row, rows, ok = c.kept.AppendNext(nil); !ok {
+		return nil, 0, false
+	}
+	if _, before := c.t.Job.NoiseBlock(c.version + 1); before == 0 {
+		rows = 0 // the block is over
+	}
+	return row, rows, true
+}
+
 // restoreNoise takes over what keptNoise wrote at the version that is restored.
 func (c *Core) restoreNoise(b []byte) error {
 	rows := c.t.Job.BandedRows()

@@ -95,7 +95,7 @@ func TestCrashAtEveryPoint(t *testing.T) {
 		if kind == dp.KindCharged {
 			check(errOf(s.Charge(event(id, dp.KindCharged), Note{Reason: "alarm"})))
 		} else {
-			check(errOf(s.Commit(event(id, kind), note(id), Checkpoint{Version: acked.committed + 1, Round: id, Adapter: []byte{1}})))
+			check(errOf(s.Commit(event(id, kind), note(id), Checkpoint{Version: acked.committed + 1, Round: id, Adapter: []byte{1}, Kept: leaves(acked.committed+1, 1, 2)})))
 			acked.committed++
 		}
 		acked.charged++
@@ -132,6 +132,7 @@ func TestCrashAtEveryPoint(t *testing.T) {
 		if version < im.committed || version > im.committed+1 || version == im.committed+1 && im.point != "after commit" {
 			t.Errorf("image %d (%s): checkpoint %d, %d acknowledged", i, im.point, version, im.committed)
 		}
+		keeps(t, s, version, 1, 2) // as of the checkpoint, whatever was under way
 		if id := begin(t, s, version); id < im.nextMin {
 			t.Errorf("image %d (%s): round number %d given again", i, im.point, id)
 		}

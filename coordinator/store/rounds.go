@@ -40,6 +40,7 @@ type Checkpoint struct {
 	Optimizer []byte
 	ClipNorm  float64  // of the round that follows
 	Ledger    [32]byte // hash of the entry that paid for it
+	Kept      *Kept    // nil unless noise cancels between rounds
 }
 
 // JournalLine is one line of a round's journal.
@@ -187,6 +188,9 @@ func (s *Store) Commit(ev dp.Event, note Note, c Checkpoint) (e Entry, err error
 			return err
 		}
 		s.opt.fault("checkpoint written")
+		if err := s.keepRound(tx, c.Version, c.Kept); err != nil {
+			return err
+		}
 		if c.Version > uint64(s.opt.KeepCheckpoints) {
 			if _, err := tx.Exec(`UPDATE checkpoint SET adapter = NULL, optimizer = NULL WHERE version = $1`,
 				c.Version-uint64(s.opt.KeepCheckpoints)); err != nil {

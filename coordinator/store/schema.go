@@ -126,7 +126,7 @@ func (s *Store) begin() error {
 				}
 			}
 		}
-		if _, err := tx.Exec(s.db.dialect(historySchema + declinedSchema + logSchema + operatorSchema + agentSchema + hostedSchema)); err != nil {
+		if _, err := tx.Exec(s.db.dialect(historySchema + declinedSchema + logSchema + operatorSchema + agentSchema + hostedSchema + keptSchema)); err != nil {
 			return err
 		}
 		switch v, err := getMeta(tx, "schema"); {

@@ -28,7 +28,8 @@
 // Threat model: the store defends against crashes, accidents and two coordinators. An operator who
 // rewrites the whole file rewrites history; to detect that, keep the ledger's head hash somewhere
 // else (it is printed, and stands beside each exported checkpoint). The store holds no sum without
-// noise, no update, no share and no mask. It does hold the coordinator's signing key, so the folder
+// noise, no update, no share and no mask. Where noise cancels between rounds it holds that of the
+// last rounds (kept.go): with the adapters it shows those rounds' sums. It does hold the coordinator's signing key, so the folder
 // has mode 0700 and its files 0600.
 package store
 

@@ -110,6 +110,17 @@ func (f *Fleet) Available(now time.Time) int {
 	return n
 }
 
+// AvailableBut is Available without those of which except says so.
+func (f *Fleet) AvailableBut(now time.Time, except func(*Device) bool) int {
+	n := 0
+	for d := range f.ready {
+		if d.There(now) && !except(d) {
+			n++
+		}
+	}
+	return n
+}
+
 // Connect begins a session of a device that has none.
 func (f *Fleet) Connect(d *Device, l *link.Link, token []byte, now time.Time) {
 	d.Link, d.Token, d.Joined, d.BackBy = l, token, now, time.Time{}

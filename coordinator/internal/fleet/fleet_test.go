@@ -105,7 +105,7 @@ func rolls(t *testing.T, f *Fleet, now time.Time) {
 	for _, c := range []struct {
 		ask  func() (Roll, error)
 		want []round.Device
-	}{{f.Roll, drawn}, {func() (Roll, error) { return f.There(now) }, there}} {
+	}{{f.Roll, drawn}, {func() (Roll, error) { return f.There(now, nil) }, there}} {
 		got, err := c.ask()
 		if err != nil || got.Len() != len(c.want) {
 			t.Fatalf("on the roll stand %d, %v, want %v", got.Len(), err, c.want)

@@ -121,13 +121,25 @@ func (f *Fleet) Roll() (Roll, error) {
 	return f.runs.roll(func(n round.Device) bool { return f.all[n].Out })
 }
 
-// There returns the devices that could be assigned now and may be drawn, in the order of their identities.
-func (f *Fleet) There(now time.Time) (Roll, error) {
+// There returns the devices that could be assigned now and may be drawn, in the order of their identities, but for
+// those of which except says so; it may be nil.
+func (f *Fleet) There(now time.Time, except func(*Device) bool) (Roll, error) {
 	there := runs{by: map[beginning]*run{}}
 	for d := range f.ready {
-		if !d.Out && d.There(now) {
+		if !d.Out && d.There(now) && (except == nil || !except(d)) {
 			there.add(d)
 		}
 	}
 	return there.roll(func(round.Device) bool { return false })
+}
+
+// RollBut is Roll without those of which except says so.
+func (f *Fleet) RollBut(except func(*Device) bool) (Roll, error) {
+	some := runs{by: map[beginning]*run{}}
+	for _, d := range f.all {
+		if !d.Out && !except(d) {
+			some.add(d)
+		}
+	}
+	return some.roll(func(round.Device) bool { return false })
 }

@@ -78,7 +78,19 @@ func assumptions(c *Card) (out []Assumption) {
 	add := func(of []string, what string, watches ...Watch) {
 		out = append(out, Assumption{What: what, Of: of, Watches: append([]Watch{}, watches...)})
 	}
-	if m.Noise == "coordinator" {
+	audits := audits
+	composed := []Watch{{Test: "ledger, composed again", Runs: auditRuns, Note: "no chance is in it: a second accountant may find the ledger at most 1 % too low"}}
+	if m.Separation > 0 {
+		audits = func(...string) []Watch {
+			return []Watch{{Test: "none", Runs: "nobody", Note: "an audit refuses a job whose noise cancels between rounds"}}
+		}
+		composed = nil
+		add(trusting, "The coordinator adds noise to every sum, made of what it draws anew and of what it added before, before it decodes anything. Nobody outside can check that.", audits()...)
+		add(trusting, fmt.Sprintf("A device is in at most one of any %d releases in a row.", m.Separation),
+			Watch{Test: "the separation of its own rounds", Runs: deviceRuns, Note: "no chance is in it; a data set that is copied to a second device counts as two"})
+		add(trusting, fmt.Sprintf("The noise of the last %d rounds stays secret: with the released adapters it shows their sums. It is in the coordinator's store and its copies.", m.Band-1),
+			Watch{Test: "none", Runs: "nobody", Note: "nobody outside sees where it is"})
+	} else if m.Noise == "coordinator" {
 		add(trusting, "The coordinator adds the announced noise to every sum, anew, before it decodes anything. Nobody outside can check that.",
 			append(audits("noise, in all", "noise, by coordinate", "noise, between rounds"),
 				Watch{Test: "released after the noise", Runs: auditRuns, Note: "no chance is in it"},
@@ -92,7 +104,7 @@ func assumptions(c *Card) (out []Assumption) {
 	}
 	add(all, "Devices clip each unit's contribution to the announced norm, also of a unit made to be extreme.", audits("norm of an extremal device")...)
 	add(trusting, "Every round is charged, what it cost, before anybody sees its release.",
-		append(audits("rounds charged"), Watch{Test: "ledger, composed again", Runs: auditRuns, Note: "no chance is in it: a second accountant may find the ledger at most 1 % too low"})...)
+		append(audits("rounds charged"), composed...)...)
 	if amplified {
 		add(trusting, "No more of a round's honest devices leave than the job declares, also where they leave together. One device's coin then tips no shard more often than is accounted.",
 			append(audits("hits"), Watch{Test: "declared dropout", Runs: roundsRuns,

@@ -116,6 +116,19 @@ type Mechanism struct {
 	BreachBits      uint16  `json:"breach_bits"`
 	SemiHonest      bool    `json:"semi_honest"`
 	Logged          bool    `json:"logged"` // a log shows the keys of all devices
+	// Of noise that cancels between releases: releases from one that a device is in to its next, at
+	// least; rounds that one round's noise is cancelled in; and the coefficients' exponent. 0: it does not cancel.
+	Separation uint32 `json:"separation,omitempty"`
+	Band       uint32 `json:"band,omitempty"`
+	Eighths    uint8  `json:"eighths,omitempty"`
+}
+
+// banded are the rows of such noise from the first on; zero if it does not cancel.
+func (m Mechanism) banded() dp.Banded {
+	if m.Separation == 0 {
+		return dp.Banded{}
+	}
+	return dp.Banded{Band: m.Band, Separation: m.Separation, Eighths: m.Eighths, Row: 1}
 }
 
 // Assumption is what a number rests on, and what would notice that it does not hold.

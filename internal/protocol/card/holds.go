@@ -33,6 +33,15 @@ func (c *Card) Holds(j *wire.Job, task [32]byte) error {
 	return c.Guarantee.holds(j)
 }
 
+// leastDelta is the least delta of the job's rounds at eps, against those who see who takes part.
+func leastDelta(j *wire.Job, eps float64) float64 {
+	p, rounds := j.Privacy, int(min(j.Rounds, dp.MaxRounds))
+	if b := mechanism(j).banded(); b != (dp.Banded{}) && rounds > 0 && p.NoiseMultiplier > 0 {
+		return gaussianDelta(eps, math.Sqrt(b.Cost(uint32(rounds)))/p.NoiseMultiplier)
+	}
+	return seenDelta(p.SamplingRate, p.NoiseMultiplier, rounds, eps)
+}
+
 // slack is what two accountants' bounds of the same rounds may differ by.
 const slack = 1e-2
 
@@ -78,7 +87,7 @@ func (g *Guarantee) holds(j *wire.Job) error {
 		return wrong("epsilons of "+g.Observer, "is %v, above the budget of %v", e.Epsilon, p.Budget)
 	}
 	// What needs no accountant: with coins that are seen, the rounds of a device are Gaussian.
-	if least := g.Epsilons[2].Epsilon; j.Providers == 0 && seenDelta(p.SamplingRate, p.NoiseMultiplier, int(min(j.Rounds, dp.MaxRounds)), least*(1+slack)) > p.Delta {
+	if least := g.Epsilons[2].Epsilon; j.Providers == 0 && leastDelta(j, least*(1+slack)) > p.Delta {
 		return wrong("epsilons of participants", "is %v: at the announced noise of %v over %d rounds it is more", least, p.NoiseMultiplier, j.Rounds)
 	}
 	if m := g.Month; m.Rounds < 1 || m.Rounds > g.Rounds || !(m.Epsilon >= 0 && m.Epsilon <= g.budget().Epsilon) {

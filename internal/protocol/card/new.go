@@ -41,6 +41,10 @@ func mechanism(j *wire.Job) Mechanism {
 		Population: p.Population, Rounds: j.Rounds, Budget: p.Budget, Delta: p.Delta, Observer: p.Observer, Accountant: p.Accountant,
 		Simulated: p.Simulated, ShardFloor: j.ShardFloor, ShardMax: j.ShardMax, Corrupt: float64(j.CorruptPPM) / 1e6, BreachBits: j.BreachBits,
 		SemiHonest: j.SemiHonest, Logged: j.LogKey != [32]byte{},
+		Separation: p.Separation, Band: p.Band, Eighths: p.Eighths,
+	}
+	if m.Separation > 0 {
+		m.Name = "clipped updates, summed by secure aggregation, and discrete Gaussian noise, exact in whole numbers, in every round: most of it cancels what earlier rounds added"
 	}
 	if m.Noise == wire.NoiseCentral {
 		m.Noise = "coordinator"

@@ -39,6 +39,14 @@ func (e *Epsilon) number() string {
 	return fmt.Sprintf("epsilon %.3g", e.Epsilon)
 }
 
+// sampling says how often a device takes part.
+func (m Mechanism) sampling() string {
+	if m.Separation > 0 {
+		return fmt.Sprintf("a device is in at most one of any %d releases in a row", m.Separation)
+	}
+	return fmt.Sprintf("a device's coin falls on in with probability %.4g in a round", m.SamplingRate)
+}
+
 // Print writes the card for people.
 func (c *Card) Print(w io.Writer) error {
 	var b strings.Builder
@@ -65,8 +73,8 @@ func (c *Card) Print(w io.Writer) error {
 	} else {
 		fmt.Fprintf(&b, "%-12s %s\n", "all jobs", g.Fleet.Why)
 	}
-	fmt.Fprintf(&b, "\nmechanism   %s\nnoise       %.6g clip norms in a sum, by %s; %.4g of each device's own\nsampling    a device's coin falls on in with probability %.4g in a round; the budget is stated for %d devices\n",
-		m.Name, m.NoiseMultiplier, m.Noise, m.OwnNoise, m.SamplingRate, m.Population)
+	fmt.Fprintf(&b, "\nmechanism   %s\nnoise       %.6g clip norms in a sum, by %s; %.4g of each device's own\nsampling    %s; the budget is stated for %d devices\n",
+		m.Name, m.NoiseMultiplier, m.Noise, m.OwnNoise, m.sampling(), m.Population)
 	for _, part := range []struct {
 		head  string
 		lines []string
