@@ -45,7 +45,7 @@ func TestHostileSeparation(t *testing.T) {
 		{3, 0, false}, {4, 0, false}, {7, 0, false}, {2, 0, false}, // sooner, the same, and earlier
 		{8, 0, true}, // of whose outcome it never hears
 		{8, 0, false}, {12, 0, false},
-		{13, wire.OutcomeAbandoned, true},
+		{13, wire.OutcomeAbandoned, true}, {12, 0, false}, // it rests for release 8 still
 		{13, wire.OutcomeAbandoned, true}, {14, wire.OutcomeDropped, true}, // dropped it may be in the sum
 		{15, 0, false}, {18, 0, false}, {12, 0, false},
 		{19, wire.OutcomeCommitted, true},
