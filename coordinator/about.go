@@ -9,6 +9,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/job/statement"
+	"github.com/starling-fl/starling/model"
 )
 
 // About describes the job to owners of devices who consider joining. It does not change while the
@@ -138,6 +139,9 @@ func (c *Coordinator) Rho() float64 { return c.t.Rho() }
 // Announced is the job's announcement, as devices get it when they enrol. They may try it before.
 // It does not change.
 func (c *Coordinator) Announced() []byte { return bytes.Clone(c.jobBytes) }
+
+// BaseConfig is the configuration of the job's base, by which a device judges what is trained before it fetches the base.
+func (c *Coordinator) BaseConfig() model.Config { return c.t.Base.Config }
 
 // heavy reports whether the job asks for what a page's light build leaves out.
 func heavy(t *core.Terms) bool {

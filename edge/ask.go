@@ -9,6 +9,7 @@ import (
 
 	"github.com/starling-fl/starling/data/task"
 	"github.com/starling-fl/starling/internal/protocol/wire"
+	"github.com/starling-fl/starling/model"
 )
 
 // announcedPath is where a coordinator serves the announcement of its job to anybody.
@@ -84,12 +85,32 @@ func (f *fetcher) announced(ctx context.Context, within time.Duration) ([]byte, 
 	return b, announced, id, nil
 }
 
+// basePath is where a coordinator says what its job's base is like, as a model.Config in JSON.
+const basePath = aboutPath + "/base"
+
+// mostConfig bounds that answer, bytes.
+const mostConfig = 64 << 10
+
+// layout is the job's by what the coordinator says of its base: by its word, until the base itself is there. It is nil
+// if the coordinator does not say, or says what no base is like.
+func (f *fetcher) layout(ctx context.Context, within time.Duration, j *wire.Job) *model.Layout {
+	var c model.Config
+	if f.told(ctx, within, basePath, mostConfig, &c) != nil || c.Validate() != nil {
+		return nil
+	}
+	l, err := layoutOf(j, &model.Base{Config: c})
+	if err != nil {
+		return nil
+	}
+	return l
+}
+
 // A Verdict is what a device says of a job before its owner has joined: by the announcement, the policy and its own
 // arithmetic.
 type Verdict struct {
 	Job string // its name
-	// Beyond are the limits of the policy that the job is beyond, as far as they show without its base. Its owner would be
-	// asked about them.
+	// Beyond are the limits of the policy that the job is beyond, as far as they show without its base and its program: of
+	// the base by what the coordinator says of it. Its owner would be asked about them.
 	Beyond []PolicyError
 	// Granted tells that the account has the owner's consent to all of them for this coordinator.
 	Granted bool
@@ -116,10 +137,14 @@ func AskLimits(ctx context.Context, cfg Config, examples int) (v Verdict, err er
 	if cfg.Account != nil {
 		had = cfg.Account.shownElsewhere(task)
 	}
+	layout := blobs.layout(ctx, cfg.Handshake, j)
 	beyond := func() []PolicyError {
 		found := errors.Join(cfg.Policy.checkJob(j, had), (&client{cfg: cfg}).checkBase(&job{Job: *j}))
 		if examples > 0 && j.Providers == 0 {
 			found = errors.Join(found, cfg.Policy.enough(examples))
+		}
+		if layout != nil {
+			found = errors.Join(found, cfg.Policy.checkShape(j, layout))
 		}
 		list := PolicyErrors(found)
 		if !j.Privacy.Private && !cfg.AcceptNotPrivate {

@@ -1,9 +1,11 @@
 package edge
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/starling-fl/starling/internal/testkit/tiny"
@@ -105,5 +107,46 @@ func TestAskLimits(t *testing.T) {
 	}
 	if ask(2).Granted {
 		t.Error("granted for fewer examples than was accepted")
+	}
+}
+
+// What follows from the base is asked with the rest, in the words and amounts in which it would be asked over the base
+// itself. A coordinator that says nothing of its base, or nonsense, has it asked later.
+func TestAskLimitsOfTheBase(t *testing.T) {
+	h := production(t)
+	h.blobs[announcedPath] = h.jobBytes
+	policy := DefaultPolicy()
+	policy.Values, policy.Memory, policy.Tensors = 10, 1, []string{"norms"}
+	base := tiny.Base(t, 16, 2, 12)
+	base.Config.MaxPositions = max(base.Config.MaxPositions, int(h.job.Sequence))
+	cfg := Config{Token: h.token.String(), HTTP: httpClient(h), Policy: &policy}
+	of := func(config string) (found []PolicyError) {
+		t.Helper()
+		delete(h.blobs, basePath)
+		if config != "" {
+			h.blobs[basePath] = []byte(config)
+		}
+		v, err := AskLimits(watchdog.Context(t), cfg, 0)
+		ok(t, err)
+		for _, l := range v.Beyond {
+			if l.Key == "values" || l.Key == "tensors" || l.Key == "memory" {
+				found = append(found, l)
+			}
+		}
+		return found
+	}
+	whole, err := json.Marshal(base.Config)
+	ok(t, err)
+	early := of(string(whole))
+	late, err := Rehearse(h.jobBytes, base, &policy)
+	ok(t, err)
+	late = slices.DeleteFunc(late, func(l PolicyError) bool { return l.Key != "values" && l.Key != "tensors" && l.Key != "memory" })
+	if len(early) < 2 || !slices.Equal(early, late) {
+		t.Errorf("asked before the base is there:\n%+v\nover it:\n%+v", early, late)
+	}
+	for _, none := range []string{"", "no config", "{}", `{"hidden_size": -1}`, strings.Repeat(" ", mostConfig) + string(whole)} {
+		if found := of(none); len(found) > 0 {
+			t.Errorf("%.40q: %+v", none, found)
+		}
 	}
 }

@@ -95,7 +95,8 @@ func AskCard(ctx context.Context, cfg Config) ([]byte, error) {
 
 // AskQuote fetches the job's program and runs its steps for the given time, at least one. Nobody
 // enrols, nothing is sent, and neither base nor data is touched. It reads these fields of the
-// configuration: Token, Policy, AllowPlain, MaxBlob, HTTP and Handshake.
+// configuration: Token, Policy, TrustLocal, AllowPlain, MaxBlob, HTTP and Handshake. The error lists the limits of memory
+// and work that the program is beyond (PolicyErrors).
 func AskQuote(ctx context.Context, cfg Config, cores int, lasts time.Duration) (q Quote, err error) {
 	blobs, done, err := cfg.asking()
 	if err != nil {
@@ -124,7 +125,7 @@ func AskQuote(ctx context.Context, cfg Config, cores int, lasts time.Duration) (
 	if err != nil {
 		return Quote{}, fmt.Errorf("%w: program: %w", ErrUnreachable, err)
 	}
-	if q, err = timeProgram(ctx, code, about.Round.Batch, cores, lasts, cfg.Policy); err != nil {
+	if q, err = timeProgram(ctx, code, about.Round, cores, lasts, cfg.Policy); err != nil {
 		return Quote{}, err
 	}
 	q.Round, q.Base = about.Round, about.BaseBytes
@@ -179,9 +180,12 @@ func chooseOffered(list []offered) (ref wire.Blob, err error) {
 	return wire.Blob{SHA256: [32]byte(sum), Size: of.Size}, nil
 }
 
+// mostSteps is more than any policy allows in a round.
+const mostSteps = 1 << 20
+
 // timeProgram runs steps of a program on made-up values until the time is up, within a
 // policy's limits.
-func timeProgram(ctx context.Context, code []byte, batch, cores int, lasts time.Duration, policy *Policy) (q Quote, err error) {
+func timeProgram(ctx context.Context, code []byte, round RoundSize, cores int, lasts time.Duration, policy *Policy) (q Quote, err error) {
 	cfg := wasm.Config{Cores: cores}
 	cfg.Limits.MemoryPages = mostPages // the owner's limit, below, is the one
 	began := time.Now()
@@ -192,12 +196,12 @@ func timeProgram(ctx context.Context, code []byte, batch, cores int, lasts time.
 	b := &loaded{program: program}
 	defer func() { err = errors.Join(err, b.close()) }()
 	m := program.Manifest()
-	rows := madeUpRows(m, batch)
-	b.proof = newProof(program, batch, rows)
-	if err := checkMemory(b.pages, policy.Memory); err != nil {
+	rows := madeUpRows(m, round.Batch)
+	b.proof = newProof(program, round.Batch, rows)
+	pieces := round.Batch / rows
+	if err := errors.Join(checkMemory(b.pages, policy.Memory), checkWork(b.bound(min(max(1, round.Steps), mostSteps)*pieces), policy.Work)); err != nil {
 		return q, err
 	}
-	pieces := batch / rows
 	if err := b.tooLong(pieces); err != nil {
 		return q, err
 	}

@@ -22,18 +22,27 @@ func Rehearse(announced []byte, base *model.Base, p *Policy) ([]PolicyError, err
 	if own.layout, err = layoutOf(j, base); err != nil {
 		return nil, err
 	}
-	columns, err := task.Columns(own.layout, int(j.Sequence))
+	shape := p.checkShape(j, own.layout)
+	if shape != nil && !errors.Is(shape, ErrPolicy) {
+		return nil, shape
+	}
+	found := PolicyErrors(errors.Join(p.checkJob(j, Shown{}), (&client{cfg: Config{Policy: p}}).checkBase(own), shape))
+	if !j.Privacy.Private {
+		found = append(found, PolicyErrors(ErrNotPrivate)...)
+	}
+	return found, nil
+}
+
+// checkShape checks what a job's layout says against the policy: how many values of which tensors are trained, and the
+// memory of a step's examples.
+func (p *Policy) checkShape(j *wire.Job, l *model.Layout) error {
+	columns, err := task.Columns(l, int(j.Sequence))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrJob, err)
+		return fmt.Errorf("%w: %w", ErrJob, err)
 	}
 	most := int(j.RankMax)
 	if j.HeadOnly {
 		most = 0
 	}
-	found := PolicyErrors(errors.Join(p.checkJob(j, Shown{}), (&client{cfg: Config{Policy: p}}).checkBase(own), p.checkValues(own.layout.Size(most)),
-		p.checkTensors(own.layout, most), p.checkBatch(columns, int(j.Batch))))
-	if !j.Privacy.Private {
-		found = append(found, PolicyErrors(ErrNotPrivate)...)
-	}
-	return found, nil
+	return errors.Join(p.checkValues(l.Size(most)), p.checkTensors(l, most), p.checkBatch(columns, int(j.Batch)))
 }

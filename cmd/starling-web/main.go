@@ -12,7 +12,7 @@
 //	                   label, user and wav (base64)
 //	given(account)     a Promise; what the data has given, of an account as it was kept
 //	forget(account, id) a Promise; an account without what tells of a job, to be kept
-//	quote(options)     a Promise; tries what a round of a job takes here: url, token and
+//	quote(options)     a Promise; tries what a round of a job takes here: url, token, trustLocal and
 //	                   cores; JSON of client.Quote
 //	limits(options)    a Promise; what this device's policy says of a job before anybody joins:
 //	                   url, token, trustLocal, account and examples (how many the data has);

@@ -24,7 +24,7 @@ func quote(_ js.Value, args []js.Value) any {
 			return nil, errors.New("quote takes an object of options")
 		}
 		options := args[0]
-		cfg, cores := edge.Config{}, options.Get("cores")
+		cfg, cores := edge.Config{TrustLocal: options.Get("trustLocal").Truthy()}, options.Get("cores")
 		if cores.Type() != js.TypeNumber {
 			return nil, errors.New("quote takes cores")
 		}

@@ -41,6 +41,12 @@ func (s *Server) commonRoutes(mux *http.ServeMux) {
 		w.Header().Set("Cache-Control", "no-cache")
 		_, _ = w.Write(s.c.Announced()) // the reader is gone: nobody to tell
 	})
+	mux.HandleFunc("GET /v1/job/base", func(w http.ResponseWriter, r *http.Request) {
+		meant(r, monitor.PartPage)
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-cache")
+		_ = json.NewEncoder(w).Encode(s.c.BaseConfig()) // the reader is gone: nobody to tell
+	})
 	mux.HandleFunc("GET /v1/job/programs", s.servePrograms)
 	mux.HandleFunc("GET "+card.Path, s.serveCard)
 	if len(s.cfg.Sample) > 0 {

@@ -70,7 +70,7 @@ func parseOrigins(texts []string) ([]string, error) {
 // of another origin. The pages themselves and the operator's endpoints are not.
 func forDevices(path string) bool {
 	switch path {
-	case wire.Path, "/v1/status", "/v1/job", "/v1/job/announced", "/v1/job/programs":
+	case wire.Path, "/v1/status", "/v1/job", "/v1/job/announced", "/v1/job/base", "/v1/job/programs":
 		return true
 	}
 	return strings.HasPrefix(path, wire.BlobPath)

@@ -69,6 +69,7 @@ func TestAllowedOrigins(t *testing.T) {
 	}{
 		{devices, "GET", "/v1/job", "fl.example.org:8443", app, 200, app},
 		{devices, "GET", "/v1/job/announced", "fl.example.org:8443", app, 200, app},
+		{devices, "GET", "/v1/job/base", "fl.example.org:8443", app, 200, app},
 		{devices, "GET", "/v1/status", "127.0.0.1:8080", app, 200, app}, // a proxy's name for it
 		{devices, "GET", "/v1/status", "127.0.0.1:8080", "http://[::1]:5173", 200, "http://[::1]:5173"},
 		{devices, "GET", blob, "fl.example.org:8443", app, 404, app},

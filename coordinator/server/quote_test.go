@@ -41,6 +41,13 @@ func TestAQuoteBeforeJoining(t *testing.T) {
 	if q.Step <= 0 || q.Memory < 1<<16 || q.Round.Batch != j.Training.Batch || q.Round.Steps != j.Training.Steps || q.Base == 0 {
 		t.Errorf("%+v", q)
 	}
+	// What the program takes beyond the owner's limits is known by this, before anybody joins.
+	mean := edge.DefaultPolicy()
+	mean.Work = 1000
+	_, err = edge.AskQuote(t.Context(), edge.Config{Token: token, Policy: &mean}, 1, time.Millisecond)
+	if found := edge.PolicyErrors(err); len(found) != 1 || found[0].Key != "work" {
+		t.Errorf("%v with a limit of 1000 units of work", err)
+	}
 	if got := c.Status().Enrolled; got != 0 {
 		t.Errorf("%d devices have enrolled", got)
 	}

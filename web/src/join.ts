@@ -1,7 +1,7 @@
 // Join from this browser: choose data, look at it, see what is given, take part.
 import "./page.css";
 import { accountNames } from "../edge/src/account.js";
-import { Edge, Participation, type Limits, type Model, type Source } from "../edge/src/index.js";
+import { Edge, Participation, PolicyRefusal, type Limits, type Model, type PolicyError, type Source } from "../edge/src/index.js";
 import type { About, PublicStatus } from "./api.js";
 import { brief, byId, element, say, show, Sorry, tellPage, title } from "./dom.js";
 import { begin as speak, choose, languages, listed, spoken, t, whenTold } from "./language/language.js";
@@ -44,7 +44,7 @@ let held: Hindrance | "" = ""; // paused by a condition, not by its owner
 
 const mostClasses = 60; // that are listed
 
-async function asked(): Promise<About> {
+async function described(): Promise<About> {
   const response = await fetch("v1/job");
   if (!response.ok) throw new Answer(response.status);
   return (await response.json()) as About;
@@ -58,7 +58,7 @@ class Answer extends Error {
 /** Asks again what the coordinator is: after silence it may be a newer one. */
 async function stillCurrent(): Promise<boolean> {
   try {
-    unfit = outdated(await asked());
+    unfit = outdated(await described());
   } catch { /* it is still away */ }
   if (unfit) ready();
   return !unfit;
@@ -66,7 +66,7 @@ async function stillCurrent(): Promise<boolean> {
 
 /** Says what the job is; whether this page can take part in it. */
 async function describe(before: Promise<SavedJoin | undefined>): Promise<boolean> {
-  [about, kept] = await Promise.all([asked(), before]);
+  [about, kept] = await Promise.all([described(), before]);
   if (!token && kept && sameJob(kept, about)) token = kept.token; // a page that is opened from a phone's first screen has none
   title(listed([brief(about.job, 60), " · Starling"]));
   say("job", listed([brief(about.job, 120)]));
@@ -99,6 +99,7 @@ async function describe(before: Promise<SavedJoin | undefined>): Promise<boolean
 
 let tried: Tried | undefined; // before joining
 let trying = false;
+let dear: PolicyError[] = []; // limits that the trial's program is beyond: of memory and work
 
 /** Tries once, for a second, what a round takes here, as soon as there is data to join with. */
 async function tryRound(): Promise<void> {
@@ -108,16 +109,23 @@ async function tryRound(): Promise<void> {
     tried = { ...tried, examples, pace: progress?.version ? progress.elapsed_ns / progress.version / 1e9 : undefined };
     return say("here", takes(about, tried));
   }
+  if (dear.length) return say("here", ""); // it is asked below
   say("here", t("data.here.trying"));
   if (trying) return;
   trying = true;
   try {
-    const quote = await (await loaded()).quote({ url: here(), token: token || undefined });
+    const quote = await (await loaded()).quote({ url: here(), token: token || undefined, trustLocal });
     tried = { quote, examples };
-  } catch {
+  } catch (error) {
+    if (error instanceof PolicyRefusal) dear = error.limits;
     if (data.preview) say("here", t("data.here.untried")); // joining says what is wrong
   } finally {
     trying = false;
+  }
+  if (dear.length) {
+    await later().catch(() => undefined);
+    paintJudged();
+    ready();
   }
   if (tried) void tryRound(); // with the data there are now
 }
@@ -141,14 +149,20 @@ async function judge(): Promise<void> {
   ready();
 }
 
+/** All that the job is known to be beyond, by its announcement and by its program. */
+function asked(): Limits | undefined | null {
+  if (!limits || !dear.length) return limits;
+  const { beyond } = limits;
+  return { ...limits, beyond: [...beyond, ...dear.filter((d) => !beyond.some((l) => l.key === d.key))], granted: false };
+}
+
 function paintJudged(): void {
   if (!about) return;
-  const beyond = limits?.beyond ?? [], of = about;
-  if (!beyond.length) {
+  const known = asked(), beyond = known?.beyond ?? [], of = about;
+  if (!known || !beyond.length) {
     show("consent", false);
-    return paintVerdict(of, verdict(of, limits, trustLocal, 0));
+    return paintVerdict(of, verdict(of, known, trustLocal, 0));
   }
-  const known = limits!;
   void later().then((m) => {
     m.paintConsent(known);
     paintVerdict(of, verdict(of, known, trustLocal, m.reasons(beyond).size));
@@ -157,7 +171,10 @@ function paintJudged(): void {
 }
 
 /** Whether the owner has said yes to all that the job is known to be beyond. */
-const consented = (): boolean => !limits?.beyond.length || limits.granted === true || checked("consent-yes");
+function consented(): boolean {
+  const known = asked();
+  return !known?.beyond.length || known.granted === true || checked("consent-yes");
+}
 
 const pace = new Pace();
 let silent = false; // the coordinator, at the last refresh
@@ -252,7 +269,7 @@ function takePart(before?: SavedJoin): void {
   }, () => new Promise<void>((ended) => {
     part = new Participation({
       worker: WORKER_URL, program: programURL(), url: here(), token: token || undefined, trustLocal,
-      source, identity: deviceIdentity(), totals: before?.totals, accepted: before?.accepted ?? (checked("consent-yes") ? Object.fromEntries(limits?.beyond.map((l) => [l.key, l.have]) ?? []) : undefined),
+      source, identity: deviceIdentity(), totals: before?.totals, accepted: before?.accepted ?? (checked("consent-yes") ? Object.fromEntries(asked()?.beyond.map((l) => [l.key, l.have]) ?? []) : undefined),
       onChange: (p) => {
         part = p;
         const now = `${p.standing} ${p.totals.rounds}`, turned = now !== told;

@@ -38,6 +38,32 @@ for (const name of names) {
   });
 }
 
+test("what a job's program takes beyond the limits is asked with the rest, before Join", { timeout: 120_000 }, async (t) => {
+  const job = await fleet(t, sends16);
+  const browser = await open(t, "chrome");
+  const { tab, faults } = await openTab(browser, "about:blank");
+  await tab.evaluateOnNewDocument(() => { // the trial ends as it does over a program that takes too much
+    const post = Worker.prototype.postMessage, { set } = Object.getOwnPropertyDescriptor(Worker.prototype, "onmessage");
+    let trial;
+    Worker.prototype.postMessage = function (message, ...more) {
+      if (message.kind === "quote") trial = message.id;
+      return post.call(this, message, ...more);
+    };
+    const limits = [{ key: "work", what: "the round's training may take 2e+13 units of work", why: "", have: "2.02e+13", want: "at most 1e+13" }];
+    Object.defineProperty(Worker.prototype, "onmessage", { set(take) {
+      set.call(this, (event) => take(event.data.kind === "answer" && event.data.id === trial ? { data: { kind: "refused", id: trial, reason: "too much", code: "policy", limits } } : event));
+    } });
+  });
+  await tab.goto(job.page);
+  await (await until("the question for data", () => tab.$("#file"))).uploadFile(job.own);
+  await until("both", async () => /finer than usual: more of your data fits in\.Training takes more time and power than usual\.$/.test(await textOf(tab, "#consent-list")), () => textOf(tab, "body"));
+  await until("the verdict", async () => await textOf(tab, "#verdict-title") === "2 things need your yes", () => textOf(tab, "#given"));
+  assert.ok(await tab.$eval("#join", (b) => b.disabled), "joined before it was accepted");
+  await tab.$eval("#consent-yes", (box) => box.click());
+  await until("the answer to count", async () => !(await tab.$eval("#join", (b) => b.disabled)), () => textOf(tab, "#join-hint"));
+  assert.deepEqual(faults.filter((f) => !/ERR_CONNECTION|NetworkError|Failed to load/.test(f)), []);
+});
+
 test("what could not be checked before Join is refused with its reasons then, and joined when they are accepted", { timeout: 240_000 }, async (t) => {
   const job = await fleet(t, sends16);
   const browser = await open(t, "chrome");

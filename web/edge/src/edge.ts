@@ -1,6 +1,6 @@
-import type { Event } from "./event.js";
+import type { Event, PolicyError } from "./event.js";
 import type { Given, Limits, Prediction, Preview, Quote } from "./client.js";
-import { PolicyRefusal, StarlingError } from "./errors.js";
+import { PolicyRefusal, StarlingError, type ErrorCode } from "./errors.js";
 import { here, host, programAt, type Thread } from "./host.js";
 import { coordinatorOf, isElsewhere, needsFull } from "./job.js";
 import type { Accepted, FromWorker, Input, Model, SampleKind, Source, Trial, ToWorker, WorkerJoin } from "./protocol.js";
@@ -127,6 +127,10 @@ export interface Joined {
   model?: Model;
 }
 
+/** What the program says no with, as it is thrown. */
+const refusal = ({ reason, code, limits }: { reason: string; code: ErrorCode; limits?: PolicyError[] }) =>
+  limits ? new PolicyRefusal(reason, limits) : new StarlingError(code, reason);
+
 /**
  * A device in a worker of its own. One join may run at a time; to leave, close
  * it: whatever round it was in goes on without it.
@@ -211,9 +215,12 @@ export class Edge {
     await this.#ask((id) => ({ kind: "forget", id, fileName, job }));
   }
 
-  /** Tries for a second what a round of a job takes in this page, with made-up weights and examples. Nobody joins by it. */
-  async quote({ url, token, cores }: Pick<JoinOptions, "url" | "token" | "cores">): Promise<Quote> {
-    const at = coordinatorOf(url), trial = { url: at.base, token: token ?? at.token, cores: cores ?? usualCores() };
+  /**
+   * Tries for a second what a round of a job takes in this page, with made-up weights and examples. Nobody joins by it. A
+   * PolicyRefusal lists the limits of memory and work that the job's program is beyond.
+   */
+  async quote({ url, token, trustLocal, cores }: Pick<JoinOptions, "url" | "token" | "trustLocal" | "cores">): Promise<Quote> {
+    const at = coordinatorOf(url), trial = { url: at.base, token: token ?? at.token, trustLocal, cores: cores ?? usualCores() };
     return JSON.parse(await this.#ask((id) => ({ kind: "quote", id, trial }))) as Quote;
   }
 
@@ -299,7 +306,7 @@ export class Edge {
         this.#asked.delete(said.id);
         return;
       case "refused":
-        this.#asked.get(said.id)?.reject(new StarlingError(said.code, said.reason));
+        this.#asked.get(said.id)?.reject(refusal(said));
         this.#asked.delete(said.id);
         return;
       case "written":
@@ -316,7 +323,7 @@ export class Edge {
         this.#joined = undefined;
         return;
       case "failed":
-        this.#end(said.limits ? new PolicyRefusal(said.reason, said.limits) : new StarlingError(said.code, said.reason));
+        this.#end(refusal(said));
     }
   }
 

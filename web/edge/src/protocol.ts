@@ -106,6 +106,7 @@ export interface Decoder {
 export interface RoundTrial {
   url: string;
   token?: string;
+  trustLocal?: boolean;
   cores: number;
 }
 
@@ -159,7 +160,7 @@ export type ToWorker =
 export type FromWorker =
   | { kind: "loaded"; version: string }
   | { kind: "answer"; id: number; json: string }
-  | { kind: "refused"; id: number; reason: string; code: ErrorCode }
+  | { kind: "refused"; id: number; reason: string; code: ErrorCode; limits?: PolicyError[] }
   | { kind: "written"; id: number; text: string }
   | { kind: "event"; event: Event }
   | { kind: "given"; given: Given[]; kept: boolean }

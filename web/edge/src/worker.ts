@@ -99,7 +99,7 @@ async function answer(message: ToWorker): Promise<void> {
         scope.postMessage({ kind: "answer", id: message.id, json: await asked(await client, message) });
       } catch (error) {
         enough.delete(message.id);
-        scope.postMessage({ kind: "refused", id: message.id, reason: reasonOf(error), code: codeOf(error, "data") });
+        scope.postMessage({ kind: "refused", id: message.id, reason: reasonOf(error), code: codeOf(error, "data"), limits: limitsOf(error) });
       }
       return;
     }
@@ -162,9 +162,14 @@ async function join(ready: Client, options: WorkerJoin): Promise<void> {
   });
 }
 
-function failed(error: unknown): void {
+/** The limits that an error names. */
+function limitsOf(error: unknown): PolicyError[] | undefined {
   const { limits } = error as { limits?: string };
-  scope.postMessage({ kind: "failed", reason: reasonOf(error), code: codeOf(error, "failed"), limits: limits ? JSON.parse(limits) as PolicyError[] : undefined });
+  return limits ? JSON.parse(limits) as PolicyError[] : undefined;
+}
+
+function failed(error: unknown): void {
+  scope.postMessage({ kind: "failed", reason: reasonOf(error), code: codeOf(error, "failed"), limits: limitsOf(error) });
 }
 
 scope.onmessage = (message) => {
