@@ -167,3 +167,38 @@ func TestHostileEarlyDraw(t *testing.T) {
 		}
 	}
 }
+
+// Under a second identity a data set rests all the same: its account is one.
+func TestHostileSecondIdentity(t *testing.T) {
+	h := newHouse(t)
+	h.job.Rounds = 20
+	h.job.Privacy.Separation, h.job.Privacy.Band, h.job.Privacy.Eighths = 3, 2, 4
+	h.announce()
+	a, err := NewAccount(nil, nil)
+	ok(t, err)
+	first := h.config(&constant{value: 0.02})
+	first.Account = a
+	var peers []*peer
+	for i := range 3 {
+		cfg := first
+		if i > 0 {
+			cfg = h.config(&constant{value: 0.02})
+		}
+		h.start(cfg)
+		peers = append(peers, h.admit(false))
+	}
+	h.round(h.plan(1), peers, nil)
+	second := h.config(&constant{value: 0.02}) // which draws an identity of its own
+	second.Account = a
+	h.start(second)
+	p := h.admit(false)
+	if p.id == peers[0].id {
+		t.Fatal("it has the same identity")
+	}
+	plan := h.plan(2)
+	plan.Version = 1
+	p.assign(plan)
+	if m := want[*wire.Refuse](p); m.Round != 2 || m.Code != wire.CodePlan {
+		t.Errorf("%+v", m)
+	}
+}
