@@ -71,9 +71,11 @@ type JobAccount struct {
 	History []Moment `json:"history,omitempty"` // oldest first; see note
 	Starts  []Start  `json:"starts,omitempty"`  // of the last rounds answered, oldest first
 	// Row is the release that the last update was handed over for, counted from 1, and Before the
-	// one before that; 0: none. They are kept where noise cancels between releases.
-	Row    uint64 `json:"row,omitempty"`
-	Before uint64 `json:"row_before,omitempty"`
+	// one before that; 0: none. Released says that the coordinator called Row released. They are
+	// kept where noise cancels between releases.
+	Row      uint64 `json:"row,omitempty"`
+	Before   uint64 `json:"row_before,omitempty"`
+	Released bool   `json:"row_released,omitempty"`
 	// Forgotten is an account whose owner has had it forgotten: see Account.Forget.
 	Forgotten bool `json:"forgotten,omitempty"`
 }
@@ -246,9 +248,7 @@ func (a *Account) contribute(j *job, p *Policy, moved traffic) error {
 		return j.tooSoon(of)
 	}
 	of.Contributed++
-	if j.Privacy.Separation > 0 {
-		of.Row, of.Before = j.row, of.Row
-	}
+	of.handOver(j)
 	if of.Forgotten { // it gives again
 		of.Name, of.Forgotten = Escape(j.Name, false), false
 	}
@@ -263,6 +263,7 @@ func (a *Account) committed(j *job, moved traffic) error {
 	defer a.mu.Unlock()
 	of := a.of(j)
 	of.Committed++
+	of.Released = of.Row > 0
 	a.note(of, moved, time.Now())
 	return a.keep()
 }
@@ -325,7 +326,7 @@ func (a *Account) Merge(other *Account) error {
 		}
 		of.Answered, of.Last = max(of.Answered, from.Answered), max(of.Last, from.Last)
 		of.Promised = min(of.Promised, from.Promised)
-		of.Row, of.Before = max(of.Row, from.Row), max(min(of.Row, from.Row), of.Before, from.Before)
+		of.mergeRows(from)
 		of.Begun += from.Begun
 		of.Contributed += from.Contributed
 		of.Committed += from.Committed

@@ -10,13 +10,34 @@ import (
 
 // Noise that cancels between releases hides a device that is in releases far enough apart, and no
 // other. This device's own account sees to that: a release counts from the moment at which the
-// update is handed over, whatever becomes of it, until the coordinator says that the round released
-// nothing. What it says so of is bounded, as every job's lost rounds are: see spare.
+// update is handed over, whatever becomes of it. Only the coordinator's word that it was not made
+// takes it back: an outcome, or a plan for the same release once more, as after a crash. How often
+// it is believed is bounded, as every job's lost rounds are: see spare.
 
 // apart reports whether the round under way may follow what the job has received.
 func (j *job) apart(of *JobAccount) bool {
 	least := uint64(j.Privacy.Separation)
-	return least == 0 || of.Row == 0 || j.row >= of.Row && j.row-of.Row >= least
+	if least == 0 || of.Row == 0 || j.row == of.Row && !of.Released {
+		return true
+	}
+	return j.row >= of.Row && j.row-of.Row >= least
+}
+
+// handOver notes the release that an update is handed over for.
+func (j *JobAccount) handOver(of *job) {
+	switch {
+	case of.Privacy.Separation == 0:
+		return
+	case j.Row != of.row:
+		j.Before = j.Row
+	}
+	j.Row, j.Released = of.row, false
+}
+
+// mergeRows rests for what both accounts have given.
+func (j *JobAccount) mergeRows(from *JobAccount) {
+	j.Before = max(min(j.Row, from.Row), j.Before, from.Before)
+	j.Row, j.Released = max(j.Row, from.Row), j.Row > 0 || from.Row > 0
 }
 
 var errTooSoon = errors.New("too soon after another")
@@ -41,7 +62,7 @@ func (j *job) noiseOfOne() float64 {
 }
 
 // abandoned records that a round released nothing, by the coordinator's word: the device need not
-// rest for it. Against a coordinator that lies here the noise that it adds protects nobody either.
+// rest for it. A coordinator that lies here adds no noise that protects anybody either.
 func (a *Account) abandoned(j *job) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -49,6 +70,6 @@ func (a *Account) abandoned(j *job) error {
 	if of.Row == 0 || of.Row != j.row {
 		return nil // it was not handed over in this round
 	}
-	of.Row = of.Before
+	of.Row, of.Released = of.Before, true
 	return a.keep()
 }

@@ -43,13 +43,15 @@ func TestHostileSeparation(t *testing.T) {
 	}{
 		{3, wire.OutcomeCommitted, true},
 		{3, 0, false}, {4, 0, false}, {7, 0, false}, {2, 0, false}, // sooner, the same, and earlier
-		{8, 0, true}, // of whose outcome it never hears
-		{8, 0, false}, {12, 0, false},
+		{8, 0, true},                                                // of whose outcome it never hears
+		{12, 0, false}, {7, 0, false}, {8, 0, true}, {12, 0, false}, // it was not released: the plan says so
+		{8, wire.OutcomeAbandoned, true}, {3, 0, false}, {7, 0, false}, {8, 0, true},
 		{13, wire.OutcomeAbandoned, true}, {12, 0, false}, // it rests for release 8 still
 		{13, wire.OutcomeAbandoned, true}, {14, wire.OutcomeDropped, true}, // dropped it may be in the sum
 		{15, 0, false}, {18, 0, false}, {12, 0, false},
+		{14, wire.OutcomeCommitted, true}, {14, 0, false}, // released it is
 		{19, wire.OutcomeCommitted, true},
-		{23, 0, false}, {24, 0, true},
+		{19, 0, false}, {23, 0, false}, {24, 0, true},
 	} {
 		err := try(step.row)
 		if refusal := new(RefusalError); (err == nil) != step.takes || err != nil && (!errors.As(err, &refusal) || !errors.Is(err, errTooSoon)) {
@@ -80,7 +82,7 @@ func TestHostileSeparation(t *testing.T) {
 	ok(t, b.begin(other, 99, 1000, time.Now()))
 	ok(t, b.contribute(other, new(Policy), traffic{}))
 	ok(t, a.Merge(b))
-	if of := a.of(j); of.Row != 35 || of.Before != 28 {
+	if of := a.of(j); of.Row != 35 || of.Before != 28 || !of.Released {
 		t.Errorf("merged: %+v", of)
 	}
 }
@@ -148,7 +150,8 @@ func TestHostileEarlyDraw(t *testing.T) {
 		takes   bool
 	}{
 		{0, wire.OutcomeCommitted, true}, {0, 0, false}, {1, 0, false}, {2, 0, false},
-		{3, wire.OutcomeAbandoned, true}, {3, wire.OutcomeDropped, true}, {3, 0, false}, {5, 0, false},
+		{3, wire.OutcomeAbandoned, true}, {3, wire.OutcomeDropped, true}, {4, 0, false}, {5, 0, false},
+		{3, wire.OutcomeCommitted, true}, {3, 0, false},
 		{6, wire.OutcomeCommitted, true}, {4, 0, false},
 	} {
 		round++
