@@ -25,6 +25,9 @@ type Round struct {
 	// zeros in its place as devices do. Where clients hold providers it counts none.
 	Zeros  int `json:"zeros,omitempty"`
 	Values int `json:"values"` // trained, at this rank
+	// Reach is how near the round's start came to each bound of the job, by its key: 1 is at the bound,
+	// beyond which a device refuses.
+	Reach map[string]float64 `json:"reach,omitempty"`
 
 	NoiseOnly bool    `json:"noise_only,omitempty"` // the cohort was below its floor
 	ClipNorm  float64 `json:"clip_norm"`
@@ -106,6 +109,18 @@ func (r *Run) client(round uint64, member int) (Client, error) {
 	return Client{Number: n, Seed: seed, Set: set, Dual: r.duals.client(n)}, nil
 }
 
+// reach is how near a round's start came to the bounds that devices hold it to.
+func (r *Run) reach(s start) map[string]float64 {
+	shares := contract.Reach(r.core.Layout(), s.draw.Rank(), s.work.Start, r.core.StartBounds())
+	of := map[string]float64{}
+	for _, part := range contract.PartsOf(&shares) {
+		if *part.Most > 0 {
+			of[part.Key] = *part.Most
+		}
+	}
+	return of
+}
+
 // release adds the noise, takes the optimizer's step and says what it came to.
 func (r *Run) release(ctx context.Context, s start, t *Tally) (Round, error) {
 	d := s.draw
@@ -115,6 +130,7 @@ func (r *Run) release(ctx context.Context, s start, t *Tally) (Round, error) {
 		Values:    r.core.Layout().Size(d.Rank()),
 		NoiseOnly: len(d.Cohort()) < r.job.Cohort.Floor,
 		BytesUp:   (d.Size()*r.core.UplinkBits() + 7) / 8, BytesDown: s.bytes,
+		Reach: r.reach(s),
 	}
 	if out.NoiseOnly {
 		clear(t.Sum)

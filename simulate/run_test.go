@@ -283,6 +283,20 @@ func TestEmptyClientsCountAsZero(t *testing.T) {
 	}
 }
 
+// Each round says how near its start came to the job's bounds: a fresh one stays far below, and what noise carries
+// beyond them is taken back to just within.
+func TestReachOfStarts(t *testing.T) {
+	cfg := config(t, 10, false)
+	cfg.Job.Rounds, cfg.Job.Bounds.B, cfg.Job.Privacy.NoiseMultiplier = 3, 0.01, 50
+	rounds := play(t, cfg).Rounds
+	if r := rounds[0].Reach; r["b"] != 0 || r["a"] <= 0 || r["a"] > 0.2 || len(r) == 0 {
+		t.Errorf("a fresh start reaches %v", r)
+	}
+	if r := rounds[2].Reach; r["b"] < 0.9 || r["b"] > 0.96 {
+		t.Errorf("after noise the start reaches %v", r)
+	}
+}
+
 // constant moves every value by the same amount.
 type constant float32
 

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/dp/accounting"
 	"github.com/starling-fl/starling/internal/protocol/contract"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/evaluate/metric"
@@ -124,6 +125,9 @@ func (c *Core) restore(version uint64, clip float64, adapter, state []byte) erro
 	c.movement = Movement{Moved: version > 0} // whether it did is not kept: such a job is not paused
 	return c.project()                        // of a build without bounds
 }
+
+// StartBounds are the bounds of what rounds begin with, each as devices check it.
+func (c *Core) StartBounds() wire.Bounds { return c.t.startBounds() }
 
 // Job is the job with every default filled in.
 func (c *Core) Job() job.Job { return c.t.Job }

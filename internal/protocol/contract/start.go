@@ -101,6 +101,13 @@ func freshRow(s model.Span) float64 {
 
 // over calls found with each part of a start that is beyond its limit, until that returns false.
 func over(l *model.Layout, rank int, values []float32, b wire.Bounds, found func(s model.Span, part []float32, have float64, most limit) bool) {
+	eachPart(l, rank, values, b, func(s model.Span, part []float32, have float64, most limit) bool {
+		return have <= most.most || found(s, part, have, most)
+	})
+}
+
+// eachPart calls found with each part of a start that a limit holds for, until that returns false.
+func eachPart(l *model.Layout, rank int, values []float32, b wire.Bounds, found func(s model.Span, part []float32, have float64, most limit) bool) {
 	for _, s := range l.Spans(rank) {
 		if s.Len == 0 {
 			continue
@@ -115,7 +122,7 @@ func over(l *model.Layout, rank int, values []float32, b wire.Bounds, found func
 		}
 		for at := s.Offset; at < s.Offset+s.Len; at += size {
 			part := values[at : at+size]
-			if have := l2.Norm(part); !(have <= most.most) && !found(s, part, have, most) {
+			if !found(s, part, l2.Norm(part), most) {
 				return
 			}
 		}
@@ -141,6 +148,20 @@ func CheckStart(l *model.Layout, rank int, values []float32, b wire.Bounds) (err
 		return false
 	})
 	return err
+}
+
+// Reach is how near a start comes to each bound: of the parts that a bound limits the largest norm over what
+// it may be, 1 at the bound and 0 where it limits none. An honest coordinator's stay at 0.95 or below.
+func Reach(l *model.Layout, rank int, values []float32, b wire.Bounds) (shares wire.Bounds) {
+	of := map[string]*float64{}
+	for _, part := range PartsOf(&shares) {
+		of[part.Key] = part.Most
+	}
+	eachPart(l, rank, values, b, func(_ model.Span, _ []float32, have float64, most limit) bool {
+		*of[most.key] = max(*of[most.key], have/most.most)
+		return true
+	})
+	return shares
 }
 
 // ProjectStart scales values beyond the bounds back to just within them, and reports whether there were any. It

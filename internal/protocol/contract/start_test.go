@@ -120,6 +120,42 @@ func TestProjectedStartsPass(t *testing.T) {
 	}
 }
 
+// A start that reaches a share of each bound reaches no other, and CheckStart takes it up to the bound itself: what a
+// simulation tells of an honest job is what devices would say.
+func TestReach(t *testing.T) {
+	for name, l := range layouts(t) {
+		rank := l.Method.RMax
+		start := model.NewAdapter(l, 7).Slice(rank)
+		fresh := Reach(l, rank, start, StartBounds())
+		for _, s := range l.Spans(rank) {
+			if s.Len == 0 {
+				continue
+			}
+			most := limitOf(l, s, StartBounds())
+			for _, share := range []float64{0.5, 0.999, 1.001} {
+				one := append([]float32(nil), start...)
+				clear(one[s.Offset : s.Offset+s.Len])
+				one[s.Offset+s.Len-1] = float32(share * most.most)
+				got, was := Reach(l, rank, one, StartBounds()), fresh
+				for i, part := range PartsOf(&got) {
+					want := *PartsOf(&was)[i].Most
+					if part.Key == most.key {
+						want = max(share, min(want, *part.Most))
+					} else {
+						want = min(want, *part.Most) // the tensor's own part is gone
+					}
+					if math.Abs(*part.Most-want) > 1e-4 {
+						t.Errorf("%s, %s at %v of bounds.%s: bounds.%s is reached to %v, want %v", name, s.Name, share, most.key, part.Key, *part.Most, want)
+					}
+				}
+				if err := CheckStart(l, rank, one, StartBounds()); (err != nil) != (share > 1) {
+					t.Errorf("%s, %s at %v: %v", name, s.Name, share, err)
+				}
+			}
+		}
+	}
+}
+
 // What is not announced is the published bound: nothing is gained by leaving it out.
 func TestHostileMissingBounds(t *testing.T) {
 	if b := Bounds(wire.Bounds{}); b != StartBounds() {
