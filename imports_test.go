@@ -74,7 +74,7 @@ internal/testkit/attack:
 internal/app/bases: model/hub internal/leaf/named job model model/base model/known internal/app/usage
 internal/app/bases/start: model/hub internal/app/bases internal/leaf/named internal/app/usage job model model/peft data/task
 internal/app/rehearsal: coordinator edge internal/app/bench job model
-internal/app/bench: internal/leaf/l2 data/dataset edge internal/app/accounts job job/training edge/leak model wasm/program data/task model/trainer wasm internal/app/bases internal/app/usage
+internal/app/bench: internal/leaf/l2 internal/protocol/contract internal/protocol/wire data/dataset edge internal/app/accounts job job/training edge/leak model wasm/program data/task model/trainer wasm internal/app/bases internal/app/usage
 internal/leaf/cputime:
 internal/app/checkup: data/dataset edge internal/app/accounts internal/leaf/disk internal/leaf/terminal internal/protocol/wire wasm
 internal/app/command: internal/app/checkup internal/leaf/named data/dataset edge internal/leaf/nearest internal/leaf/terminal internal/leaf/strict job model model/known internal/app/usage
@@ -157,7 +157,7 @@ model/gguf: model data/tokenizer
 model/peft: model
 model/nn: job/training model data/task model/trainer
 model/nn/hosted: model model/nn data/task model/trainer
-edge/leak: data/dataset dp edge job/training model quant data/task data/tokenizer
+edge/leak: data/dataset dp edge internal/leaf/l2 job/training model quant data/task data/tokenizer
 job/schema: job
 job/training:
 job: job/statement internal/leaf/named dp internal/protocol/contract internal/leaf/strict internal/leaf/uniform internal/protocol/wire job/training model quant secagg

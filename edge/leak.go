@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/starling-fl/starling/internal/protocol/contract"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/job/training"
 	"github.com/starling-fl/starling/model"
 )
@@ -28,6 +30,10 @@ type Trial struct {
 	Own      float64 // noise of the device's own, over the clip norm
 	Rounds   uint64  // that the job announces
 	Units    int     // most units of privacy that a device holds; 0: one
+	Groups   int     // that a device's examples are in; 0: one
+
+	// Project takes the values of a start at a rank back into the bounds that the device checks; nil: it checks none.
+	Project func(l *model.Layout, rank int, start []float32)
 
 	Work       float64 // the owner's limits of a round
 	MostMemory int     // MiB
@@ -36,6 +42,9 @@ type Trial struct {
 // Bits bounds, in bits, what all rounds announced could tell of the device's data, lost rounds
 // included, if all others lie; infinite without own noise.
 func (t Trial) Bits() float64 { return callable(t.Rounds) * roundBits(t.Own, t.Units) }
+
+// Called is how many rounds a device may be asked to answer: those announced, and those that a coordinator may call lost.
+func (t Trial) Called() float64 { return callable(t.Rounds) }
 
 // A Leak is the result of trying what one update reveals.
 type Leak struct {
@@ -102,7 +111,18 @@ func trialOf(j *job, base *model.Base, p *Policy) Trial {
 	return Trial{
 		Spec: spec,
 		Name: j.Name, Labels: j.Labels, Recipe: j.Recipe, Base: base, Layout: j.layout, Rank: rank, Sequence: int(j.Sequence),
-		Examples: p.Examples, Uplink: j.Uplink, Own: j.Privacy.OwnNoise, Rounds: j.Rounds, Units: int(j.Providers), Work: p.Work, MostMemory: p.Memory,
+		Examples: p.Examples, Uplink: j.Uplink, Own: j.Privacy.OwnNoise, Rounds: j.Rounds, Units: int(j.Providers), Groups: int(j.Groups),
+		Project: p.projects(j.Bounds), Work: p.Work, MostMemory: p.Memory,
+	}
+}
+
+// projects is Trial's Project, by announced bounds.
+func (p *Policy) projects(b wire.Bounds) func(*model.Layout, int, []float32) {
+	if math.IsInf(p.Start, 1) {
+		return nil
+	}
+	return func(l *model.Layout, rank int, start []float32) {
+		contract.ProjectStart(l, rank, start, contract.Bounds(b))
 	}
 }
 

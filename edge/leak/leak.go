@@ -28,6 +28,11 @@ type Settings struct {
 	Own    float64 // noise that the device adds itself, over the clip norm
 	Rounds uint64  // that the job announces; 0: not known
 	Bits   float64 // bound on what they all could tell if all others lie; infinite: none
+	Called float64 // of rounds, those that may be called lost included
+	Groups int     // that a device's examples are in; 0: one
+
+	// Project takes the values of a start at a rank back into the bounds that the device checks; nil: it checks none.
+	Project func(l *model.Layout, rank int, start []float32)
 
 	Program    []byte       // the training step, made again
 	Trainer    edge.Trainer // which runs it
@@ -38,7 +43,8 @@ type Settings struct {
 // Options limit how much is tried.
 type Options struct {
 	Trials int           // updates that are tried; 0 is 8
-	Lasts  time.Duration // after so long no further trial begins, but the first two; 0 is 20 s
+	Lasts  time.Duration // after so long no further trial begins, but the first two; 0 is 20 s. A quarter is the search's
+	Starts int           // most starts that are searched for one that shows more; 0 is 400, -1 none
 	// Data are the owner's own examples, on which a base cannot behave otherwise than on
 	// the owner's examples. Nil: made-up ones, which the coordinator may have foreseen.
 	Data *dataset.Set
@@ -60,6 +66,7 @@ const mostUnknown = 0.5
 const (
 	DefaultTrials = 8
 	DefaultLasts  = 20 * time.Second
+	DefaultStarts = 400
 )
 
 // ErrNotTried is a round that cannot be tried: there are no texts for its task, or training fails.
@@ -75,6 +82,9 @@ func Check(ctx context.Context, s Settings, o Options) (*Report, error) {
 	}
 	if o.Lasts == 0 {
 		o.Lasts = DefaultLasts
+	}
+	if o.Starts == 0 {
+		o.Starts = DefaultStarts
 	}
 	if o.Progress == nil {
 		o.Progress = func(int, int) {}
@@ -100,8 +110,8 @@ func Check(ctx context.Context, s Settings, o Options) (*Report, error) {
 		}
 	}
 	p.read, p.lacking = 0, 0 // of the trials' texts, and not of what attackers make up
-	trials := 0
-	for trials < o.Trials && (trials < 2 || time.Since(began) < o.Lasts) {
+	trials, searches := 0, o.Lasts/4
+	for trials < o.Trials && (trials < 2 || time.Since(began) < o.Lasts-searches) {
 		if err := p.try(ctx, trials, attacks); err != nil {
 			return nil, err
 		}
@@ -115,11 +125,16 @@ func Check(ctx context.Context, s Settings, o Options) (*Report, error) {
 	for i := range attacks {
 		r.Attacks = append(r.Attacks, attacks[i].result())
 		if attacks[i].slow && o.Tiny != nil {
-			tiny, err := onTiny(ctx, o, o.Lasts-time.Since(began))
+			tiny, err := onTiny(ctx, o, o.Lasts-searches-time.Since(began))
 			if err != nil {
 				return nil, err
 			}
 			r.Attacks = append(r.Attacks, *tiny)
+		}
+	}
+	if o.Starts > 0 {
+		if r.Aimed, err = p.tryAimed(ctx, searches); err != nil {
+			return nil, err
 		}
 	}
 	r.Seconds = time.Since(began).Seconds()

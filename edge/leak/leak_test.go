@@ -82,6 +82,9 @@ func tries(t testing.TB, s Settings, o Options) *Report {
 	if o.Tries == 0 {
 		o.Tries = 20
 	}
+	if o.Starts == 0 {
+		o.Starts = -1
+	}
 	r, err := Check(watchdog.Context(t), s, o)
 	if err != nil {
 		t.Fatal(err)

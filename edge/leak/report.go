@@ -21,6 +21,8 @@ type Report struct {
 	// the device's data if all others lie; 0: nothing does.
 	Rounds uint64  `json:"rounds,omitempty"`
 	Bits   float64 `json:"bits,omitempty"`
+
+	Aimed *Aimed `json:"aimed,omitempty"` // what a start shows that was searched for; nil: none was
 }
 
 // Attack is the result of one attack on the updates of all trials.
@@ -90,8 +92,24 @@ func (r *Report) allRounds() string {
 		// A character of text that a good model of the language predicts has about one bit, as edge tells owners.
 		bound = fmt.Sprintf("whoever lies, that is at most %.3g bits, as many as %.4g characters", r.Bits, math.Ceil(r.Bits))
 	}
+	if r.Aimed != nil {
+		bound = r.Aimed.line() + "; " + bound
+	}
 	return fmt.Sprintf(". That is of one update, with a start of this program's own, by %d attacks: "+
 		"a coordinator that chooses what rounds begin with may read more over the %d rounds announced, and %s", tried, r.Rounds, bound)
+}
+
+// line says what the search came to.
+func (a *Aimed) line() string {
+	if a.NotTried != "" {
+		return "no start was searched for that shows more (" + a.NotTried + ")"
+	}
+	within := "within the job's bounds"
+	if !a.Bounded {
+		within = "without bounds"
+	}
+	return fmt.Sprintf("of %d starts tried %s in %.1f s the best names which of %d examples yours is in %.0f %% of cases, if all others are known (chance: %.0f %%)",
+		a.Starts, within, a.Seconds, a.Of, 100*a.Named, 100/float64(max(1, a.Of)))
 }
 
 // bounded is a bound that a report can say: 0 where there is none.
@@ -103,6 +121,6 @@ func bounded(bits float64) float64 {
 }
 
 // Limits lists what a report does not cover.
-const Limits = `Not tried: the order of tokens; what several rounds show together; whether it is one of a few
-texts that somebody has already; bases and starts that were made for your texts (try your own:
---data); and whatever nobody has thought of. The bound against all of it is this device's own noise.`
+const Limits = `Not tried: the order of tokens; bases that were made for your texts (try your own: --data); starts
+that a longer search finds; and whatever nobody has thought of. The bound against all of it is this
+device's own noise.`

@@ -60,6 +60,7 @@ func (b Round) settings(t edge.Trainer) leak.Settings {
 	return leak.Settings{
 		Base: b.Base, Layout: b.Layout, Rank: b.Rank, Sequence: b.Sequence,
 		Spec: b.Spec, Examples: b.Examples, Uplink: b.Uplink, Own: b.Own, Rounds: b.Rounds, Bits: b.Bits(),
+		Called: b.Called(), Groups: b.Groups, Project: b.Project,
 		Program: b.program, Trainer: t, Work: b.Work, MostMemory: b.MostMemory,
 	}
 }

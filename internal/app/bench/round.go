@@ -11,6 +11,8 @@ import (
 	"github.com/starling-fl/starling/internal/app/accounts"
 	"github.com/starling-fl/starling/internal/app/bases"
 	"github.com/starling-fl/starling/internal/app/usage"
+	"github.com/starling-fl/starling/internal/protocol/contract"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/wasm/program"
@@ -62,9 +64,12 @@ func (f *Config) FromFile(_ context.Context, told io.Writer) (*Round, error) {
 	if err != nil {
 		return nil, err
 	}
+	bounds := contract.Bounds(wire.Bounds{A: j.Bounds.A, B: j.Bounds.B, Head: j.Bounds.Head, Bias: j.Bounds.Bias, Whole: j.Bounds.Whole, Modules: j.Bounds.Modules})
 	t := edge.Trial{
 		Name: j.Name, Labels: j.Labels, Recipe: recipe, Base: base, Layout: layout, Rank: f.Rank, Sequence: j.Adapter.Sequence,
 		Spec: j.Training, Examples: f.Examples, Uplink: j.Wire.Uplink, Own: j.Own(j.Privacy.NoiseMultiplier).Multiplier, Rounds: uint64(j.Rounds), Units: j.Providers.Max,
+		Groups:  j.Privacy.Groups,
+		Project: func(l *model.Layout, rank int, start []float32) { contract.ProjectStart(l, rank, start, bounds) },
 	}
 	if j.OwnNoise() && j.Privacy.NoiseMultiplier == 0 && f.LeakTime > 0 {
 		fmt.Fprintf(told, "note: devices add noise of %v clip norms at least; more, which follows from epsilon, is not counted here\n", t.Own)
