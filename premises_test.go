@@ -53,17 +53,17 @@ var premises = []premise{
 			"coordinator TestHostileBomb"},
 	},
 	{
-		argument: "robbery: whoever lies, all jobs together get 8 bits about any one example, because each is held to what the device's account has",
-		text:     "SECURITY.md: about any one example at most 8 bits of all that a data file ever gives",
+		argument: "robbery: whoever lies, all jobs together get 3 bits about any one example, because each is held to what the device's account has",
+		text:     "SECURITY.md: about any one example at most 3 bits of all that a data file ever gives",
 		keys:     map[string]any{"privacy.own_noise": 0.0, "privacy.groups": 0, "privacy.noise": ""},
 		holds: func(job.Job) error {
 			p, local := edge.DefaultPolicy(), edge.LocalPolicy()
-			if p.ExampleBits != 8 || p.Bits != 10_000 || p.OwnNoise != 0.1 || local.ExampleBits != 0 {
+			if p.ExampleBits != 3 || p.Bits != 10_000 || p.OwnNoise != 0.1 || local.ExampleBits != 0 {
 				return fmt.Errorf("the stock policy allows %v bits about an example, %v about all, own noise %v; one's own coordinator %v", p.ExampleBits, p.Bits, p.OwnNoise, local.ExampleBits)
 			}
 			return nil
 		},
-		tests: []string{"lab/cmd/starling TestHostileExampleRobbery", "edge TestHostileJobAfterJob", "edge TestHostileJobsAtOnce",
+		tests: []string{"lab/cmd/starling TestHostileExampleRobbery", "edge TestHostileIdealReader", "edge/leak TestHostileAimedStarts", "edge TestHostileJobAfterJob", "edge TestHostileJobsAtOnce",
 			"edge TestRefusedBeforeEnrolment", "edge TestRefusalsNameWhatWouldDo", "internal/app/rehearsal TestRecommendationsPass"},
 	},
 	{

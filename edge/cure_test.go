@@ -21,7 +21,7 @@ func TestRefusalsNameWhatWouldDo(t *testing.T) {
 			for _, rounds := range []uint64{1, 20, 200, 10_000} {
 				for _, units := range []uint32{0, 8} {
 					for _, steps := range []uint32{0, 1, 4} {
-						for _, had := range []Shown{{}, {5000, 4, 0}, {9999, 7.999, 2}, {10_001, 1, 0}} {
+						for _, had := range []Shown{{}, {5000, p.ExampleBits / 2, 0}, {9999, p.ExampleBits - 0.001, 2}, {10_001, 1, 0}} {
 							j := wire.Job{Rounds: rounds, Groups: k, Providers: units, Privacy: wire.Privacy{OwnNoise: v}}
 							j.Steps, j.ClipNorm, j.Batch = steps, 1, 64
 							if v > 0 {

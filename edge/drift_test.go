@@ -145,7 +145,7 @@ func TestHostileDriftingStarts(t *testing.T) {
 		for _, c := range []struct {
 			v float64
 			k int
-		}{{0.1, 1}, {0.1, 16}, {0.3, 8}, {0.74, 4}} {
+		}{{0.1, 1}, {0.1, 16}, {0.3, 8}, {1.21, 4}} {
 			rounds := robbedRounds(t, c.v, c.k, DefaultPolicy(), 2000)
 			if got := robbed(t, c.v, c.k, rounds, drifts); got > 0.02 {
 				t.Errorf("drifts %v: own noise %v in %d groups: %d rounds read %v of the words", drifts, c.v, c.k, rounds, got)

@@ -78,9 +78,9 @@ func TestHostileLittleNoise(t *testing.T) {
 		rounds uint64
 		want   []string
 	}{
-		"enough":        {0.1, 8, 2, nil},
-		"too little":    {0.05, 16, 2, []string{"own_noise"}},
-		"few groups":    {0.1, 4, 2, []string{"example_bits"}},
+		"enough":        {0.1, 13, 2, nil},
+		"too little":    {0.05, 26, 2, []string{"own_noise"}},
+		"few groups":    {0.1, 12, 2, []string{"example_bits"}},
 		"no groups":     {0.1, 1, 28, []string{"example_bits"}},
 		"too long":      {0.1, 64, 112, []string{"bits"}}, // with a quarter more that may be called lost
 		"as long as":    {0.1, 64, 110, nil},
@@ -98,7 +98,7 @@ func TestHostileLittleNoise(t *testing.T) {
 		}
 	}
 	h := production(t)
-	h.job.Privacy.Noise, h.job.Privacy.OwnNoise, h.job.Privacy.Honest = wire.NoiseDevices, 0.9, 25
+	h.job.Privacy.Noise, h.job.Privacy.OwnNoise, h.job.Privacy.Honest = wire.NoiseDevices, 1.5, 25
 	h.announce()
 	cfg := h.config(&constant{})
 	p := DefaultPolicy()
@@ -107,7 +107,7 @@ func TestHostileLittleNoise(t *testing.T) {
 	h.start(cfg)
 	peer := h.admit(false)
 	plan := h.plan(1)
-	plan.Steps, plan.OwnNoise, plan.Honest = 8, 0.9, 25
+	plan.Steps, plan.OwnNoise, plan.Honest = 8, 1.5, 25
 	peer.assign(plan)
 	want[*wire.Turn](peer)
 }

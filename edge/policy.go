@@ -34,12 +34,13 @@ type Policy struct {
 	// trusted to add noise. Default 0.1: alone in its sum, a round reveals 72 bits at most.
 	OwnNoise float64 `yaml:"own_noise"`
 	// ExampleNoise is the least noise over what one example can move: own noise times the groups
-	// that the device's examples are in. Default 0: ExampleBits asks for 0.74 or more as it is.
+	// that the device's examples are in. Default 0: ExampleBits asks for 1.21 or more as it is.
 	ExampleNoise float64 `yaml:"example_noise"`
 	// ExampleBits limits what all jobs that this data is given to could together tell about any one
 	// example, in bits, if no other device's update were in any sum: 1/(2 (k v)^2 ln 2) a round at
 	// own noise v in k groups. The account counts them, whatever coordinator, identity or process it
-	// was. 0: no limit. Default 8: about a word.
+	// was. 0: no limit. Default 3: who makes an update one text and nothing else names at most 5 words of 100 more than by
+	// guessing, of texts of eight words or more.
 	ExampleBits float64 `yaml:"example_bits"`
 	// Bits limits in the same way what they could tell about all of the data: 1/(2 v^2 ln 2) a
 	// round. 0: no limit. Default 10000, 1.2 kB.
@@ -138,7 +139,7 @@ func DefaultPolicy() Policy {
 	return Policy{
 		Shard: 8, Corrupt: 0.05, BreachBits: 40, ClipNorm: 1000, Rank: 32, Start: 1, Values: 4_000_000, Steps: 100, Batch: 64, Work: 1e13, Memory: 1024,
 		Uplinks: coarse(), Rounds: 10_000, RoundsADay: 500,
-		OwnNoise: 0.1, ExampleBits: 8, Bits: 10_000, Examples: 16, Leak: 0.1, Silent: true,
+		OwnNoise: 0.1, ExampleBits: 3, Bits: 10_000, Examples: 16, Leak: 0.1, Silent: true,
 		Tensors: []string{string(model.ClassLoRA), string(model.ClassHead), string(model.ClassBiases), string(model.ClassAdapters)},
 		Bases:   []string{knownBases},
 	}

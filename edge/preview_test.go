@@ -84,12 +84,12 @@ func TestRefusedBeforeEnrolment(t *testing.T) {
 		epsilon float64
 	}{
 		"robbery":            {0.1, 0, 0, []string{"example_bits"}, 0},
-		"as recommended":     {0.1, 8, 0, nil, 0},
-		"after another job":  {0.1, 8, 2, []string{"example_bits"}, 0},
-		"as recommended now": {0.1, 10, 2, nil, 0},
+		"as recommended":     {0.1, 13, 0, nil, 0},
+		"after another job":  {0.1, 13, 2, []string{"example_bits"}, 0},
+		"as recommended now": {0.1, 25, 2, nil, 0},
 		"no noise":           {0, 0, 0, []string{"own_noise", "example_bits", "bits"}, 0},
-		"beyond epsilon":     {0.1, 8, 0, []string{"epsilon"}, 1}, // one round at a noise of 0.5 costs more
-		"within epsilon":     {0.1, 8, 0, nil, 100},
+		"beyond epsilon":     {0.1, 13, 0, []string{"epsilon"}, 1}, // one round at a noise of 0.5 costs more
+		"within epsilon":     {0.1, 13, 0, nil, 100},
 	} {
 		h := production(t)
 		h.job.Rounds, h.job.Groups = 1, c.groups
