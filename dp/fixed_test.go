@@ -72,6 +72,31 @@ func TestFixedRollIsTheNumberedDraw(t *testing.T) {
 	}
 }
 
+// A draw of those who do not rest is that of a fixed size over them, and names its method, which
+// amplifies nothing.
+func TestSeparatedDrawIsAFixedOne(t *testing.T) {
+	keys := [][]byte{{1}, {2}, {3}, {4}, {5}, {6}}
+	population, err := Keys(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	who, cert, err := SeparatedDraw(population, 2)(0.5, rand.NewChaCha8([32]byte{4}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixed, _, err := FixedDraw(population, 2)(0.5, rand.NewChaCha8([32]byte{4}))
+	if err != nil || !slices.Equal(who, fixed) || cert.Method != MethodSeparated || cert.AccountedRate() != 1 {
+		t.Errorf("%v, of a fixed size %v; %s at %v, %v", who, fixed, cert.Method, cert.AccountedRate(), err)
+	}
+	in := make([]bool, 6)
+	for _, i := range who {
+		in[i] = true
+	}
+	if err := cert.Verify(keys, in); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFixedRefuses(t *testing.T) {
 	for name, draw := range map[string]Draw{
 		"none":       FixedDrawNumbered(4, 0),

@@ -20,11 +20,6 @@ func audited(test, flaw string) Watch {
 	return Watch{Test: test, Runs: auditRuns, Flaw: flaw, Found: tries, Of: tries, Power: power, Note: "in the jobs of the program's tests"}
 }
 
-// planted is a check with a flaw that it found where it was planted once (dp/audit, TestPlantedFlaws).
-func planted(test, flaw string) Watch {
-	return Watch{Test: test, Runs: auditRuns, Flaw: flaw, Note: "found where it was planted; how often was not measured"}
-}
-
 // certain is a check without chance.
 func certain(test, flaw string) Watch {
 	return Watch{Test: test, Runs: auditRuns, Flaw: flaw, Note: "no chance is in it"}
@@ -39,18 +34,18 @@ const (
 // Audited lists what the cards say of an audit's checks: the name of a check, and that of a flaw planted in a job.
 func Audited() (all []Watch) {
 	return []Watch{
-		planted("noise, in all", "half the noise"),
+		audited("noise, in all", "half the noise"),
 		audited("noise, in all", "no noise"),
 		audited("noise, in all", "noise on every second coordinate"),
 		audited("noise, by coordinate", "uneven noise"),
-		planted("noise, by coordinate", "no noise in one round"),
+		audited("noise, by coordinate", "no noise in one round"),
 		audited("noise, between rounds", "the same noise every round"),
 		audited("noise, between rounds", "the noise of ten rounds before"),
 		audited("devices' own noise", "no own noise"),
-		planted("size of cohorts", "twice the coin rate"),
+		audited("size of cohorts", "twice the coin rate"),
 		audited("members of cohorts", "one member in every round"),
 		audited("cohorts, between rounds", "the same cohort every round"),
-		planted("cohorts, between rounds", "two cohorts in turn"),
+		audited("cohorts, between rounds", "two cohorts in turn"),
 		audited("hits", "uncharged"),
 		certain("norm of an extremal device", "B2 halved"),
 		certain("rounds charged", "half the rounds uncharged"),
