@@ -89,6 +89,12 @@ func (a *Folder) hashes(set *dataset.Set) map[string]bool {
 			part([]byte(w))
 		}
 		part([]byte(e.Question))
+		if e.Prompt != "" {
+			part([]byte(e.Prompt))
+		}
+		for _, said := range asked(e.Messages) {
+			part([]byte(said))
+		}
 		if e.Image != nil {
 			m.Write(e.Image.Identity())
 		}
@@ -98,6 +104,27 @@ func (a *Folder) hashes(set *dataset.Set) map[string]bool {
 		all[hex.EncodeToString(m.Sum(nil)[:8])] = true
 	}
 	return all
+}
+
+// asked are a conversation's messages without the assistant's, which are its label; all of it where there are no others.
+func asked(messages string) (out []string) {
+	if messages == "" {
+		return nil
+	}
+	var list []json.RawMessage
+	if json.Unmarshal([]byte(messages), &list) != nil {
+		return []string{messages}
+	}
+	for _, m := range list {
+		var of struct{ Role string }
+		if json.Unmarshal(m, &of) == nil && of.Role != "assistant" && of.Role != "system" {
+			out = append(out, string(m))
+		}
+	}
+	if out == nil {
+		return []string{messages}
+	}
+	return out
 }
 
 // find lists the accounts of a data set, by the paths of their files; none: it has

@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -144,6 +145,41 @@ func TestHostileAccountOfACopy(t *testing.T) {
 		b, err := os.ReadFile(filepath.Join(kept.dir, f.Name()))
 		if err != nil || strings.Contains(string(b), "fox") {
 			t.Errorf("%s: %v, %.80q", f.Name(), err, b)
+		}
+	}
+}
+
+// Prompts and conversations are known again by what is asked in them: other ones are other data, and other answers are
+// not.
+func TestAccountsOfConversations(t *testing.T) {
+	kept, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for name, line := range map[string]string{
+		"prompts":       `{"prompt":"text %d","completion":"%s"}`,
+		"conversations": `{"messages":[{"role":"system","content":"be brief"},{"role":"user","content":"text %d"},{"role":"assistant","content":"%s"}]}`,
+	} {
+		file := func(of string, from int, answer string) string {
+			var b strings.Builder
+			for i := range 20 {
+				fmt.Fprintf(&b, line+"\n", from+i, answer)
+			}
+			path := filepath.Join(folder, name+of+".jsonl")
+			write(t, path, b.String())
+			return path
+		}
+		first := file("1", 0, "yes")
+		_, release := takes(t, kept, first, first+".pem")
+		other := file("2", 100, "yes")
+		_, free := takes(t, kept, other, other+".pem") // on this machine, at the same time
+		again := file("3", 0, "no")
+		if _, _, err := kept.Take(loaded(t, again), again, again+".pem"); err == nil || !strings.Contains(err.Error(), "one job at a time") {
+			t.Errorf("%s with other answers: %v", name, err)
+		}
+		if err := errors.Join(release(), free()); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
