@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"unicode"
 
 	"github.com/starling-fl/starling/data/dataset"
@@ -232,8 +233,9 @@ type Prompter interface {
 	Task
 	// Prompt returns a text's tokens, as they are before what is written.
 	Prompt(text string) []int32
-	// Before returns the tokens that precede an example's completion, as Encode writes them.
-	Before(e *dataset.Example) ([]int32, error)
+	// Reply returns what an example says is to be written, and the tokens before it, as Encode writes them: a prompt's
+	// completion, or the last reply of a conversation. right is "" for a text, of which all is told.
+	Reply(e *dataset.Example) (before []int32, right string, err error)
 	// Text decodes tokens.
 	Text(ids []int32) string
 }
@@ -242,9 +244,48 @@ func (c *causal) Prompt(text string) []int32 {
 	return append(c.before[:len(c.before):len(c.before)], c.tok.Encode(text)...)
 }
 
-func (c *causal) Before(e *dataset.Example) ([]int32, error) {
-	read, _, err := c.fitted(e)
-	return read, err
+func (c *causal) Reply(e *dataset.Example) (before []int32, right string, err error) {
+	switch {
+	case e.Messages != "" && c.talk == nil:
+		return nil, "", c.talkless
+	case e.Messages != "":
+		return c.lastReply(e)
+	case e.Completion == "":
+		return nil, "", nil
+	}
+	before, _, err = c.fitted(e)
+	return before, e.Completion, err
+}
+
+// lastReply is Reply of a conversation: it ends where the model's end is told.
+func (c *causal) lastReply(e *dataset.Example) (before []int32, right string, err error) {
+	rows, err := c.talk.rows(e)
+	if err != nil {
+		return nil, "", err
+	}
+	ids, told, err := c.talk.learnt(&rows[len(rows)-1])
+	if err != nil {
+		return nil, "", err
+	}
+	if over := len(ids) - c.sequence; over > 0 {
+		ids, told = ids[over:], told[over:]
+	}
+	last := len(told)
+	for last > 0 && !told[last-1] {
+		last--
+	}
+	from := last
+	for from > 0 && told[from-1] {
+		from--
+	}
+	if from == 0 {
+		return nil, "", fmt.Errorf("the last %d tokens of a conversation, which sequences have room for, are no reply with what is before it: raise adapter.sequence", c.sequence)
+	}
+	reply := ids[from:last]
+	if end := slices.IndexFunc(reply, c.ends.Has); end >= 0 {
+		reply = reply[:end]
+	}
+	return ids[:from], c.tok.Decode(reply), nil
 }
 
 // Begin writes a text's tokens, as a prompt.

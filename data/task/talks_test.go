@@ -101,3 +101,43 @@ func TestRepliesBeginWithoutABranch(t *testing.T) {
 		t.Errorf("%q is told", learnt)
 	}
 }
+
+// A reply is what is to be written, with what is read before it as it is in training: of a conversation the last.
+func TestReplies(t *testing.T) {
+	rewrites := "{% for m in messages %}{{ m.role[0] }}:{{ '(t)' if loop.last and m.role == 'assistant' }}{{ m.content }}<|endoftext|>{% endfor %}{% if add_generation_prompt %}a:{% endif %}"
+	for name, c := range map[string]struct {
+		template string
+		sequence int
+		e        dataset.Example
+		before   string
+		right    string
+	}{
+		"conversation": {marked, 64, dataset.Example{Messages: hello}, "u:hi<|endoftext|>a:ho<|endoftext|>u:x<|endoftext|>a:", "y"},
+		"cut":          {marked, 10, dataset.Example{Messages: hello}, "o<|endoftext|>u:x<|endoftext|>a:", "y"},
+		"not the last": {marked, 64, dataset.Example{Messages: `[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]`}, "u:a<|endoftext|>a:", "b"},
+		"rewritten":    {rewrites, 64, dataset.Example{Messages: hello}, "u:hi<|endoftext|>a:ho<|endoftext|>u:x<|endoftext|>a:", "(t)y"},
+		"prompt":       {marked, 64, dataset.Example{Prompt: "p", Completion: "c"}, "p", "c"},
+		"text":         {marked, 64, dataset.Example{Text: "p"}, "", ""},
+	} {
+		k := talkTask(t, c.template, c.sequence).(*causal)
+		ids, right, err := k.Reply(&c.e)
+		var before strings.Builder
+		for _, id := range ids {
+			if k.ends.Has(id) {
+				before.WriteString("<|endoftext|>")
+			} else {
+				before.WriteString(k.Text([]int32{id}))
+			}
+		}
+		if err != nil || before.String() != c.before || right != c.right {
+			t.Errorf("%s: %q before %q, %v", name, before.String(), right, err)
+		}
+	}
+	long := dataset.Example{Messages: `[{"role":"user","content":"a"},{"role":"assistant","content":"` + strings.Repeat("b", 40) + `"}]`}
+	if _, _, err := talkTask(t, marked, 20).(*causal).Reply(&long); err == nil || !strings.Contains(err.Error(), "raise adapter.sequence") {
+		t.Errorf("a reply that does not fit: %v", err)
+	}
+	if _, _, err := talkTask(t, "", 20).(*causal).Reply(&long); err == nil {
+		t.Error("a base without a template replies")
+	}
+}

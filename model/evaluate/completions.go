@@ -20,14 +20,20 @@ type CompletionScore struct {
 	SameJSON    float64 `json:"json_match"` // both are JSON of one value
 }
 
-// Completions completes prompts whose completions are known, and compares.
+// Completions writes completions of prompts, and last replies of conversations, that are known, and compares.
 type Completions struct {
-	writer   *nn.Writer
-	task     task.Prompter
-	examples []dataset.Example
+	writer  *nn.Writer
+	task    task.Prompter
+	replies []reply
 }
 
-// NewCompletions takes the examples of the set that are prompts with completions; nil if there are
+// reply is what is right, and the tokens before it.
+type reply struct {
+	before []int32
+	right  string
+}
+
+// NewCompletions takes the examples of the set that are prompts with completions or conversations; nil if there are
 // none.
 func NewCompletions(be compute.Backend, base *model.Base, layout *model.Layout, sequence int, set *dataset.Set) (*Completions, error) {
 	t, err := task.New(base, layout, sequence)
@@ -36,34 +42,42 @@ func NewCompletions(be compute.Backend, base *model.Base, layout *model.Layout, 
 	}
 	p, writes := t.(task.Prompter)
 	c := &Completions{task: p}
-	for _, e := range set.Examples {
-		if e.Completion != "" {
-			c.examples = append(c.examples, e)
+	for i := range set.Examples {
+		if !writes {
+			break
+		}
+		e := &set.Examples[i]
+		before, right, err := p.Reply(e)
+		if err != nil {
+			return nil, fmt.Errorf("evaluate: line %d: %w", e.Line, err)
+		}
+		if right != "" {
+			c.replies = append(c.replies, reply{before, right})
 		}
 	}
-	if !writes || len(c.examples) == 0 {
+	if len(c.replies) == 0 {
 		return nil, nil
 	}
 	c.writer, err = nn.NewWriter(layout, base, min(2*sequence, base.Config.MaxTokens()), be)
 	return c, err
 }
 
-// Len is the number of prompts.
-func (c *Completions) Len() int { return len(c.examples) }
+// Len is the number of texts to write.
+func (c *Completions) Len() int { return len(c.replies) }
 
 // Score scores an adapter at a rank. each, if not nil, is called after every example. A prompt is
 // cut as it is in training.
 func (c *Completions) Score(ctx context.Context, adapter []float32, rank int, each func(done int)) (s CompletionScore, err error) {
-	n := float64(len(c.examples))
-	s.Completions = len(c.examples)
-	for i, e := range c.examples {
-		said, err := c.write(ctx, adapter, rank, e)
+	n := float64(len(c.replies))
+	s.Completions = len(c.replies)
+	for i, r := range c.replies {
+		said, err := c.write(ctx, adapter, rank, r)
 		if err != nil {
 			return s, fmt.Errorf("evaluate at rank %d: %w", rank, err)
 		}
-		s.ExactMatch += ExactText(said, e.Completion) / n
-		s.RougeL += RougeL(said, e.Completion) / n
-		s.SameJSON += SameJSON(said, e.Completion) / n
+		s.ExactMatch += ExactText(said, r.right) / n
+		s.RougeL += RougeL(said, r.right) / n
+		s.SameJSON += SameJSON(said, r.right) / n
 		if each != nil {
 			each(i + 1)
 		}
@@ -71,20 +85,16 @@ func (c *Completions) Score(ctx context.Context, adapter []float32, rank int, ea
 	return s, nil
 }
 
-// write is what is behind an example's prompt, at most twice as long as what is right.
-func (c *Completions) write(ctx context.Context, adapter []float32, rank int, e dataset.Example) (string, error) {
-	prompt, err := c.task.Before(&e)
-	if err != nil {
-		return "", err
-	}
-	most := min(2*len(c.task.Prompt(e.Completion))+8, c.writer.Context()-len(prompt))
+// write is what the model writes, at most twice as long as what is right.
+func (c *Completions) write(ctx context.Context, adapter []float32, rank int, r reply) (string, error) {
+	most := min(2*len(c.task.Prompt(r.right))+8, c.writer.Context()-len(r.before))
 	text, err := c.writer.Begin(adapter, rank)
 	if err != nil {
 		return "", err
 	}
 	defer text.Close()
 	var written []int32
-	_, err = text.Write(ctx, prompt, most, func(scores []float32) int32 { return int32(task.Best(scores)) }, func(id int32) (bool, error) {
+	_, err = text.Write(ctx, r.before, most, func(scores []float32) int32 { return int32(task.Best(scores)) }, func(id int32) (bool, error) {
 		written = append(written, id)
 		return true, nil
 	})

@@ -17,8 +17,9 @@ import (
 // a Labeller scores them, what is written is what is right.
 func TestCompletions(t *testing.T) {
 	base := tiny.Decoder(t, 16, 64)
+	base.Config.Decoder.Chat.Template = "{% for m in messages %}{{ m.role[0] }}{{ m.content }}<|endoftext|>{% endfor %}{% if add_generation_prompt %}a{% endif %}"
 	s := nn.StepSpec{Config: base.Config, Method: model.Method{RMax: 1, Alpha: 1, Kind: model.MethodFull, Task: model.TaskCausal},
-		Sequence: 20, Spec: training.Spec{Batch: 1, Optimizer: training.AdamW}}
+		Sequence: 20, Spec: training.Spec{Batch: 2, Optimizer: training.AdamW}}
 	l, err := s.Layout()
 	if err != nil {
 		t.Fatal(err)
@@ -27,8 +28,9 @@ func TestCompletions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := &dataset.Set{Examples: []dataset.Example{{Prompt: "lamp on", Completion: `{"a": 1}`}, {Prompt: "another prompt that is long", Completion: `{"b": [2]}`}}}
-	b, err := task.EncodeAll(k, set.Examples[:1])
+	set := &dataset.Set{Examples: []dataset.Example{{Prompt: "lamp on", Completion: `{"a": 1}`}, {Prompt: "another prompt that is long", Completion: `{"b": [2]}`},
+		{Messages: `[{"role":"user","content":"on"},{"role":"assistant","content":"{\"a\": 1}"}]`}}}
+	b, err := task.EncodeAll(k, []dataset.Example{set.Examples[0], set.Examples[2]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +49,7 @@ func TestCompletions(t *testing.T) {
 	for name, c := range map[string]struct {
 		examples []dataset.Example
 		exact    float64
-	}{"learnt": {set.Examples[:1], 1}, "both": {set.Examples, 0.5}} {
+	}{"learnt": {set.Examples[:1], 1}, "both": {set.Examples[:2], 0.5}, "conversation": {set.Examples[2:], 1}} {
 		part := &dataset.Set{Examples: c.examples}
 		w, err := NewCompletions(compiler.New(), base, l, s.Sequence, part)
 		if err != nil {
