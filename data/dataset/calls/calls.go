@@ -4,6 +4,7 @@
 package calls
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -25,6 +26,7 @@ type Config struct {
 	Split     string // "train", "validation" or "test": splits share no speaker
 	Clients   int    // how many speakers; their names go to dataset.Example.User
 	PerClient int    // commands of each
+	Functions int    // that are called, evenly from all of them; 0: all
 }
 
 // Generate makes commands as people speak them and the calls of functions that they come to, in
@@ -39,11 +41,14 @@ func Generate(cfg Config) (*dataset.Set, error) {
 	if cfg.Clients < 1 || cfg.PerClient < 1 {
 		return nil, fmt.Errorf("dataset: commands: clients %d and commands per client %d must both be at least 1", cfg.Clients, cfg.PerClient)
 	}
+	if cfg.Functions < 0 || cfg.Functions > len(functions) {
+		return nil, fmt.Errorf("dataset: commands: functions is %d, want 0 (all) to %d", cfg.Functions, len(functions))
+	}
 	set := &dataset.Set{Name: "commands", Examples: make([]dataset.Example, 0, cfg.Clients*cfg.PerClient)}
 	for client := range cfg.Clients {
 		s := newCaller(cfg.Seed, uint64(split), uint64(client))
 		for range cfg.PerClient {
-			e := s.command()
+			e := s.command(cmp.Or(cfg.Functions, len(functions)))
 			e.User = fmt.Sprintf("%s-%d", cfg.Split, client)
 			set.Examples = append(set.Examples, e)
 		}
@@ -58,7 +63,7 @@ func Public(seed uint64) iter.Seq[dataset.Example] {
 		for i := uint64(0); ; i++ {
 			s := newCaller(seed, seeded.PublicSplit, i)
 			for range 4 {
-				if !yield(s.command()) {
+				if !yield(s.command(len(functions))) {
 					return
 				}
 			}
@@ -110,9 +115,9 @@ func (s *caller) says(own string, of wording) string {
 	return seeded.Pick(s.rng, of.public)
 }
 
-// command is one, and the call that it comes to.
-func (s *caller) command() dataset.Example {
-	f := functions[s.rng.IntN(len(functions))]
+// command is one that calls one of so many functions, and the call that it comes to.
+func (s *caller) command(of int) dataset.Example {
+	f := functions[s.rng.IntN(of)*len(functions)/of]
 	words := []string{s.says(s.open, openers), s.says(s.deeds[f.deed], deeds[f.deed]), "the", s.says(s.things[f.thing], things[f.thing])}
 	arguments := make([]string, len(f.arguments))
 	for _, i := range s.rng.Perm(len(f.arguments)) {

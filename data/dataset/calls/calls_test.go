@@ -111,3 +111,32 @@ func TestCallsVersionPinsTheText(t *testing.T) {
 		}
 	}
 }
+
+// Few functions are called where few are asked for, and a command is a conversation that the assistant ends.
+func TestFewFunctionsAndTalks(t *testing.T) {
+	set, err := Generate(Config{Seed: 3, Split: "train", Clients: 20, PerClient: 20, Functions: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	called := map[string]bool{}
+	for _, e := range set.Examples {
+		name, _, _ := strings.Cut(e.Completion, `","arguments`)
+		called[name] = true
+		talk, err := Talk(e)
+		var list []message
+		if err == nil {
+			err = json.Unmarshal([]byte(talk.Messages), &list)
+		}
+		if err != nil || len(list) != 3 || list[1] != (message{"user", e.Prompt}) || list[2] != (message{"assistant", e.Completion}) || talk.User != e.User {
+			t.Fatalf("%+v: %+v, %v", e, talk, err)
+		}
+	}
+	if len(called) != 5 {
+		t.Errorf("%d functions are called", len(called))
+	}
+	for _, n := range []int{-1, len(functions) + 1} {
+		if _, err := Generate(Config{Split: "train", Clients: 1, PerClient: 1, Functions: n}); err == nil {
+			t.Errorf("%d functions are taken", n)
+		}
+	}
+}

@@ -48,6 +48,31 @@ func TestQuestionsOfOneDocumentShareALine(t *testing.T) {
 	}
 }
 
+// Prompts and conversations are written as they are read.
+func TestPromptsAndConversationsAreWritten(t *testing.T) {
+	for name, e := range map[string]dataset.Example{
+		"prompt":       {Prompt: "on", Completion: "{}", User: "ann"},
+		"conversation": {Messages: `[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`, Tools: `[{"a":1}]`, Switches: `{"x":true}`, User: "ann"},
+	} {
+		path := filepath.Join(t.TempDir(), "talks.jsonl")
+		if err := WriteJSONLines(path, &dataset.Set{Examples: []dataset.Example{e}}); err != nil {
+			t.Fatal(err)
+		}
+		set, err := dataset.Columns{}.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Line = 1
+		if !reflect.DeepEqual(set.Examples, []dataset.Example{e}) {
+			t.Errorf("%s: %+v, want %+v", name, set.Examples, e)
+		}
+	}
+	part := &dataset.Set{Examples: []dataset.Example{{Messages: "[]", Read: 1}}}
+	if err := WriteJSONLines(filepath.Join(t.TempDir(), "part.jsonl"), part); err == nil {
+		t.Error("a part of a conversation is written as a whole one")
+	}
+}
+
 // A question's key goes through a file, beside one question or several, and is the name of a
 // field.
 func TestKeysInFiles(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/starling-fl/starling/data/dataset"
 )
 
-// line is a line of a data file: a text with its label, or a document with a question.
+// line is a line of a data file: a text with its label, a document with a question, a prompt or a conversation.
 type line struct {
 	Text     string      `json:"text,omitempty"`
 	Label    string      `json:"label,omitempty"`
@@ -27,6 +27,12 @@ type line struct {
 	Source   string      `json:"source,omitempty"`
 	User     string      `json:"user,omitempty"`
 	Provider string      `json:"provider,omitempty"`
+
+	Prompt     string          `json:"prompt,omitempty"`
+	Completion string          `json:"completion,omitempty"`
+	Messages   json.RawMessage `json:"messages,omitempty"`
+	Tools      json.RawMessage `json:"tools,omitempty"`
+	Switches   json.RawMessage `json:"chat_template_kwargs,omitempty"`
 }
 
 // asked is a question of several about one document.
@@ -69,6 +75,13 @@ func WriteJSONLines(path string, set *dataset.Set) (err error) {
 				at++
 				l.Asked = append(l.Asked, asked{set.Examples[at].Question, set.Examples[at].Key, set.Examples[at].Answers})
 			}
+		} else if ex.Completion != "" {
+			l.Prompt, l.Completion = ex.Prompt, ex.Completion
+		} else if ex.Messages != "" {
+			if ex.Read > 0 || ex.Continued {
+				return fmt.Errorf("%s: conversation %d is a part of one", path, at+1)
+			}
+			l.Messages, l.Tools, l.Switches = json.RawMessage(ex.Messages), json.RawMessage(ex.Tools), json.RawMessage(ex.Switches)
 		} else {
 			l.Text, l.Label = ex.Text, set.Labels[ex.Label]
 		}

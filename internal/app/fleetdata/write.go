@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/data/dataset/calls"
 	"github.com/starling-fl/starling/data/dataset/files"
 	"github.com/starling-fl/starling/internal/app/usage"
 	"github.com/starling-fl/starling/internal/leaf/named"
@@ -48,6 +49,41 @@ func WriteInvoices(cfg dataset.InvoiceConfig, out string) (Written, error) {
 		return Written{}, err
 	}
 	return Written{Generator: dataset.GeneratorVersion}.write(set, out)
+}
+
+// WriteCommands writes the conversations of the commands that cfg makes into the folder out: a file for each speaker,
+// and test.jsonl with a number of commands by speakers of none of them.
+func WriteCommands(cfg calls.Config, test int, out string) (Written, error) {
+	talks := func(cfg calls.Config) (*dataset.Set, error) {
+		set, err := calls.Generate(cfg)
+		if err != nil {
+			return nil, usage.Wrap(err)
+		}
+		for i, e := range set.Examples {
+			if set.Examples[i], err = calls.Talk(e); err != nil {
+				return nil, err
+			}
+		}
+		return set, nil
+	}
+	set, err := talks(cfg)
+	if err != nil {
+		return Written{}, err
+	}
+	if err := onlyThese(set, out, cfg.Split); err != nil {
+		return Written{}, err
+	}
+	r, err := Written{Generator: calls.Version}.write(set, out)
+	if err != nil || test == 0 {
+		return r, err
+	}
+	cfg.Split, cfg.Clients, cfg.PerClient = "test", test, 1
+	if set, err = talks(cfg); err != nil {
+		return Written{}, err
+	}
+	path := filepath.Join(out, "test.jsonl")
+	r.Files, r.Examples = append(r.Files, path), r.Examples+test
+	return r, files.WriteJSONLines(path, set)
 }
 
 // WriteQuestions writes the documents that cfg makes, with their questions, into the folder out: a file for each client
@@ -173,7 +209,7 @@ func (r Written) Print(w io.Writer) error {
 
 func (r Written) text() string {
 	if r.Asked == nil {
-		return fmt.Sprintf("%d documents in %d files in %s (%s)\n", r.Examples, len(r.Files), r.out, r.Generator)
+		return fmt.Sprintf("%d examples in %d files in %s (%s)\n", r.Examples, len(r.Files), r.out, r.Generator)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d questions in %d files in %s (%s)\n%d providers of the training split, %d others\n",

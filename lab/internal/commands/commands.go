@@ -28,5 +28,5 @@ func Commands(a *command.App) []*cobra.Command {
 
 // Makers write test data: they are below the command lab.
 func Makers(a *command.App) []*cobra.Command {
-	return []*cobra.Command{newPaintingsCmd(a), newVoicesCmd(a), newFederationCmd(a)}
+	return []*cobra.Command{newPaintingsCmd(a), newCommandsCmd(a), newVoicesCmd(a), newFederationCmd(a)}
 }
