@@ -305,7 +305,7 @@ func (t *Terms) countNoise() float64 {
 	}
 	// Andrew et al. 2021 take 5 % of the cohort. In a small one that would leave
 	// the update nothing: twice z costs it 3 % more noise.
-	return max(0.05*t.budgetUnits(), 2*t.width())
+	return max(0.05*t.budgetUnits(), 2*t.Width())
 }
 
 // verifyBudget asks for all rounds at the rank that costs the most.

@@ -36,16 +36,16 @@ func (t *Terms) Vector(rank int, clip float64, rotation [32]byte) (contract.Vect
 	}
 	var count dp.CountCode
 	if t.Clipping != nil {
-		if count, err = dp.NewCountCode(l.B2()+figures.B2(), l.MaxSymbol(), t.width(), t.countNoise()); err != nil {
+		if count, err = dp.NewCountCode(l.B2()+figures.B2(), l.MaxSymbol(), t.Width(), t.countNoise()); err != nil {
 			return contract.Vector{}, err
 		}
 	}
 	return t.Contract.Vector(l, count, figures)
 }
 
-// width is the standard deviation of a release's noise over the norm bound: the noise
+// Width is the standard deviation of a release's noise over the norm bound: the noise
 // multiplier, or what devices' noise comes to where all that are expected send some.
-func (t *Terms) width() float64 {
+func (t *Terms) Width() float64 {
 	if t.Own.Multiplier == 0 {
 		return t.NoiseMultiplier
 	}
@@ -59,7 +59,7 @@ func (t *Terms) Rho() float64 {
 	if s := t.Job.Privacy.SimulatedCohort; s > 0 {
 		units *= float64(s) / (t.Job.Cohort.SamplingRate * float64(t.Job.Cohort.Population))
 	}
-	return t.width() * t.cancelled() * math.Sqrt(float64(t.Layout.Size(slices.Max(t.Ranks())))) / units
+	return t.Width() * t.cancelled() * math.Sqrt(float64(t.Layout.Size(slices.Max(t.Ranks())))) / units
 }
 
 // weight is what a unit's update counts in the mean over all of them.

@@ -10,18 +10,34 @@ import (
 	"github.com/starling-fl/starling/lab/sweep"
 )
 
-// Row is the simulated result at one epsilon.
-type Row struct {
-	Epsilon float64 `json:"epsilon"` // 0: no noise
+// Cell is what a mechanism comes to at one epsilon.
+type Cell struct {
 	// Tried is whether the fleet was simulated with it; else there is no accuracy and no Ratio.
 	Tried    bool    `json:"tried"`
 	Accuracy float64 `json:"accuracy"` // on the part of the file that no device has; of answers ANLS
 	Ratio    float64 `json:"noise_to_signal"`
-	// Rho is the noise over what clipping bounds a mean update by, by each mechanism; without those that no job has.
-	Rho map[string]float64 `json:"rho,omitempty"`
+	// Rho is the noise over what clipping bounds a mean update by, Multiplier its standard deviation over the clip norm.
+	Rho        float64 `json:"rho"`
+	Multiplier float64 `json:"noise_multiplier"`
+}
+
+// Row is the simulated result at one epsilon, with the fleet's own mechanism and with others by whom they protect from.
+// Others with which no job is possible are left out.
+type Row struct {
+	Epsilon float64 `json:"epsilon"` // 0: no noise
+	Cell
+	Others map[string]*Cell `json:"protected_from,omitempty"`
 	// Belief is the greatest certainty of a device's presence to which an adversary can come who thought it as likely
 	// as not (but for delta).
 	Belief float64 `json:"belief"`
+}
+
+// cell is that of a mechanism.
+func (r *Row) cell(from string) *Cell {
+	if c := r.Others[from]; c != nil {
+		return c
+	}
+	return &r.Cell
 }
 
 // Answer says which epsilon a fleet can afford.
@@ -32,7 +48,10 @@ type Answer struct {
 	Held      int     `json:"examples_in_file"`
 	Division  string  `json:"division,omitempty"`
 	Commonest float64 `json:"commonest,omitempty"` // accuracy of always saying the commonest label
+	Observer  string  `json:"observer,omitempty"`  // whom each epsilon holds against
 	Rows      []Row   `json:"rows"`
+	// Other is the table of other rounds, where two were tried; it has no file of its own.
+	Other *Answer `json:"other_rounds,omitempty"`
 	// Stands says what a trial had in place of what the fleet has; "": nothing.
 	Stands  string  `json:"stands_for,omitempty"`
 	Partial bool    `json:"partial,omitempty"` // too little was tried for advice, and no job file is written
@@ -40,13 +59,36 @@ type Answer struct {
 	Chosen  float64 `json:"epsilon"` // of the job file; 0: none
 	File    string  `json:"job"`
 	Seconds float64 `json:"seconds"`
+
+	found, noisy bool // an epsilon that was tried is useful; none is, though something is learnt without noise
+}
+
+// row is an epsilon's; nil if there is none.
+func (a *Answer) row(epsilon float64) *Row {
+	for i := range a.Rows {
+		if a.Rows[i].Epsilon == epsilon {
+			return &a.Rows[i]
+		}
+	}
+	return nil
+}
+
+// others are the mechanisms beside the fleet's own; none where nothing is protected.
+func (a *Answer) others() (out []Adversary) {
+	own := a.adversary()
+	for _, m := range Adversaries {
+		if m.Mechanism != "" && m.Name != own.Name && own.Mechanism != "" {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 // take adds a finished simulation.
-func (a *Answer) take(row *Row, r *sweep.Record) {
-	row.Tried, row.Accuracy = true, r.Score()
+func (a *Answer) take(at *Cell, r *sweep.Record) {
+	at.Tried, at.Accuracy = true, r.Score()
 	if r.SignalNorm > 0 {
-		row.Ratio = r.NoiseNorm / r.SignalNorm
+		at.Ratio = r.NoiseNorm / r.SignalNorm
 	}
 	a.Commonest = r.MajorityAccuracy
 	if r.Division != nil {
@@ -55,6 +97,22 @@ func (a *Answer) take(row *Row, r *sweep.Record) {
 			a.Stands = "The file names fewer users than there are devices, or has too few examples: trials let several devices hold the same."
 		}
 	}
+}
+
+// against is the better of two answers, the other one behind it: that of few rounds if an epsilon is useful there, or
+// the one that was asked for comes further.
+func (a *Answer) against(few *Answer) *Answer {
+	switch asked, less := a.row(a.Chosen), few.row(a.Chosen); {
+	case few.Partial:
+		return a
+	case few.found && few.row(few.Chosen).Accuracy > asked.Accuracy, less.Accuracy > max(asked.Accuracy, few.Commonest):
+		few.Advice = fmt.Sprintf("In %d rounds no epsilon that was tried leaves most of it; fewer need less noise. In %d: ", a.Rounds, few.Rounds) + few.Advice
+		few.Other = a
+		return few
+	}
+	a.Advice += fmt.Sprintf(" Nor does it in %d rounds, which need less noise.", few.Rounds)
+	a.Other = few
+	return a
 }
 
 // fewRounds came further than 20 where noise was longer than the signal: forty devices on R8 at epsilon 2 to 74.7 % in
@@ -70,6 +128,7 @@ const worth = 0.75
 // choose says which of the epsilons leaves something worth learning, and what to do if none does.
 func (a *Answer) choose(wanted float64) {
 	var none, asked, best *Row
+	a.found, a.noisy = false, false
 	for i := range a.Rows {
 		r := &a.Rows[i]
 		switch {
@@ -86,16 +145,17 @@ func (a *Answer) choose(wanted float64) {
 	a.Chosen = wanted
 	unlearnt := none.Tried && none.Accuracy < a.Commonest+0.05 && a.Commonest > 0
 	switch {
+	case !none.Tried || a.From != "nobody" && !asked.Tried:
+		a.Partial = true
+		a.Advice = "Too little was tried to say: the same command goes on from here."
 	case a.From == "nobody":
 		a.Chosen = 0
 		a.Advice = fmt.Sprintf("Without noise %d devices come to %s.", a.Devices, percent(none.Accuracy))
-	case !none.Tried || !asked.Tried:
-		a.Partial = true
-		a.Advice = "Too little was tried to say: the same command goes on from here."
 	case unlearnt:
 		a.Advice = fmt.Sprintf("Nothing is learnt even without noise (%s; always saying the commonest label: %s): another base, more rounds or more examples come before privacy.",
 			percent(none.Accuracy), percent(a.Commonest))
 	default:
+		a.found, a.noisy = best != nil, best == nil
 		said := fmt.Sprintf("With %d devices and epsilon %g the noise is %s times the signal: %s%s, and %s without noise; ", a.Devices, wanted, digits(asked.Ratio),
 			percent(asked.Accuracy), a.beside(*asked), percent(none.Accuracy))
 		switch {
@@ -111,7 +171,7 @@ func (a *Answer) choose(wanted float64) {
 			said += fmt.Sprintf("no epsilon that was tried leaves most of it. Use some %s devices, or --protect-from nobody where all trust each other and you.",
 				a.need(*asked, nil))
 		}
-		if a.Rounds > fewRounds && best != asked && (best == nil || best.Epsilon > wanted) {
+		if a.Rounds > fewRounds && best != nil && best.Epsilon > wanted {
 			said += fmt.Sprintf(" Fewer rounds need less noise: see what --rounds %d comes to.", fewRounds)
 		}
 		a.Advice = said
@@ -141,11 +201,10 @@ func (a *Answer) beside(r Row) string {
 // falls with their number.
 func (a *Answer) need(asked Row, best *Row) string {
 	as := 1.0
-	mechanism := a.adversary().Mechanism
 	if best != nil {
-		as = max(as, best.Rho[mechanism])
+		as = max(as, best.Rho)
 	}
-	return digits(float64(a.Devices) * max(1, asked.Rho[mechanism]/as))
+	return digits(float64(a.Devices) * max(1, asked.Rho/as))
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
@@ -171,57 +230,86 @@ func belief(epsilon float64) string {
 // Print is the answer for people.
 func (a *Answer) Print(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "What %d devices can afford, in %d rounds, simulated on %s\n", a.Devices, a.Rounds, a.Data)
+	if a.Other != nil {
+		a.Other.table(&b)
+	}
+	if len(a.Rows) > 0 {
+		a.table(&b)
+	}
 	if a.Division != "" {
-		fmt.Fprintf(&b, "(%s)\n", a.Division)
+		fmt.Fprintf(&b, "Simulated once each on %s (%s): a few points more or less are chance.\n", a.Data, a.Division)
 	}
-	b.WriteString("\n")
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	own := a.adversary().Mechanism
-	heads := "epsilon\taccuracy\tnoise : signal\tan even chance becomes\t"
-	var others []Adversary
-	for _, m := range Adversaries {
-		if m.Mechanism != "" && m.Mechanism != own && own != "" {
-			others = append(others, m)
-			heads += "noise : signal, from " + m.Name + "\t"
-		}
-	}
-	fmt.Fprintln(t, heads)
-	for _, r := range a.Rows {
-		name, ratio, accuracy, believed := fmt.Sprintf("%g", r.Epsilon), digits(r.Ratio), percent(r.Accuracy), belief(r.Epsilon)
-		if r.Epsilon == 0 {
-			name, ratio, believed = "no noise", "–", "no claim"
-		}
-		if !r.Tried {
-			accuracy, ratio = "not tried", "–"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t", name, accuracy, ratio, believed)
-		for _, m := range others {
-			cell := "–"
-			if rho, ok := r.Rho[m.Mechanism]; ok && r.Tried && r.Rho[own] > 0 {
-				cell = digits(r.Ratio * rho / r.Rho[own])
-			}
-			fmt.Fprintf(t, "%s\t", cell)
-		}
-		fmt.Fprintln(t)
-	}
-	_ = t.Flush() // into memory
 	if a.Commonest > 0 {
-		fmt.Fprintf(&b, "\nAlways saying the commonest label: %s.\n", percent(a.Commonest))
+		fmt.Fprintf(&b, "Always saying the commonest label: %s.\n", percent(a.Commonest))
+	}
+	if a.Observer != "" {
+		fmt.Fprintf(&b, "Each epsilon holds against %s.\n", a.Observer)
 	}
 	if a.Stands != "" {
-		fmt.Fprintf(&b, "\n%s\n", a.Stands)
+		fmt.Fprintf(&b, "%s\n", a.Stands)
 	}
-	fmt.Fprintf(&b, "\n%s\n", a.Advice)
+	if b.Len() > 0 {
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "%s\n", a.Advice)
 	if a.Partial {
 		_, err := io.WriteString(w, b.String())
 		return err
 	}
-	fmt.Fprintf(&b, "\n%s: epsilon %g\n", a.File, a.Chosen)
+	fmt.Fprintf(&b, "\n%s: %s\n", a.File, a.promise())
+	columns := ""
 	if a.Columns != "" {
 		fmt.Fprintf(&b, "Columns: devices with files like this one join with %s.\n", a.Columns)
+		columns = " " + a.Columns
 	}
+	fmt.Fprintf(&b, "Again:   starling simulate --job %s --data %s%s --examples %d --every 0\n", a.File, a.Data, columns, a.Examples)
 	fmt.Fprintf(&b, "Next:    starling serve --job %s --dir run1\n", a.File)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// promise is what the job file says of privacy.
+func (a *Answer) promise() string {
+	if a.Chosen == 0 {
+		return "no privacy"
+	}
+	return fmt.Sprintf("epsilon %g", a.Chosen)
+}
+
+// table is what was tried, by epsilon and by mechanism.
+func (a *Answer) table(b *strings.Builder) {
+	fmt.Fprintf(b, "What %d devices can afford, in %d rounds\n\n", a.Devices, a.Rounds)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	others := a.others()
+	heads := "epsilon\taccuracy\tnoise : signal\tan even chance becomes\t"
+	for _, m := range others {
+		heads += "protected from " + m.Name + "\tnoise : signal\t"
+	}
+	fmt.Fprintln(t, heads)
+	for _, r := range a.Rows {
+		name, believed := fmt.Sprintf("%g", r.Epsilon), belief(r.Epsilon)
+		if r.Epsilon == 0 {
+			name, believed = "no noise", "no claim"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t", name, r.Cell.text(), believed)
+		for _, m := range others {
+			fmt.Fprintf(t, "%s\t", r.Others[m.Name].text())
+		}
+		fmt.Fprintln(t)
+	}
+	_ = t.Flush() // into memory
+	b.WriteString("\n")
+}
+
+// text is a cell's accuracy and noise; of nil, a mechanism with which there is no job, none.
+func (c *Cell) text() string {
+	switch {
+	case c == nil:
+		return "–\t–"
+	case !c.Tried:
+		return "not tried\t–"
+	case c.Rho == 0:
+		return percent(c.Accuracy) + "\t–"
+	}
+	return percent(c.Accuracy) + "\t" + digits(c.Ratio)
 }

@@ -22,6 +22,8 @@ type Fleet struct {
 	Examples int      `json:"examples"`         // that one holds, on average
 	Rounds   int      `json:"rounds"`
 	From     string   `json:"protect_from"` // a name of [Adversaries]: from whom devices are protected
+
+	fitted []key // by Fit
 }
 
 // An Adversary is one that devices are protected from, and the mechanism that does it.
@@ -91,6 +93,7 @@ func (f Fleet) keys(epsilon float64, of Adversary, comment string) []key {
 	if f.Task != "" {
 		out = append(out, key{"task", f.Task, ""})
 	}
+	out = append(out, f.fitted...)
 	out = append(out, key{"cohort.population", f.Devices, "all that may ever take part: epsilon holds for so many"})
 	if rate := f.Rate(); rate < 1 {
 		out = append(out, key{"cohort.sampling_rate", rate, fmt.Sprintf("about %.0f of them in a round", rate*float64(f.Devices))})
@@ -127,6 +130,12 @@ func (f Fleet) Job(epsilon float64, of Adversary, comment string) (job.Job, []ke
 		}
 	}
 	return job.Job{}, nil, fmt.Errorf("no job for %d devices was found that passes all checks: write one by docs/JOB.md", f.Devices)
+}
+
+// File returns the job file for an epsilon that nobody has tried; 0: none.
+func (f Fleet) File(epsilon float64) (string, error) {
+	_, keys, err := f.Job(epsilon, f.adversary(), "")
+	return f.file(keys), err
 }
 
 // mostLines is how many lines the job file has at most.
@@ -206,20 +215,21 @@ func scalar(v any) string {
 // most is the largest cohort that is really trained in a trial; of larger ones the noise is scaled.
 const most = 100
 
-// Settings are the simulation of the job of those keys, over a data file.
-func (f Fleet) Settings(data string, keys []key, seed uint64) (sweep.Settings, error) {
+// Settings are the simulation of the job of those keys, over a data file. Of a job whose cohort is not trained whole
+// z is the noise multiplier that gives a mean the noise of the deployment's.
+func (f Fleet) Settings(data string, keys []key, seed uint64, z float64) (sweep.Settings, error) {
 	s := sweep.DefaultSettings()
 	s.Data, s.Population, s.SamplingRate, s.Examples, s.Seed, s.Every = data, f.Devices, f.Rate(), f.Examples, seed, 0
-	if s.Cohort = most; s.SamplingRate*float64(s.Population) <= most {
+	scaled := f.scaled()
+	if s.Cohort = most; !scaled {
 		s.Cohort = 0
 	}
-	scaled := s.Cohort > 0
 	for _, k := range keys {
 		switch {
 		case k.name == "cohort.population" || k.name == "cohort.sampling_rate" || k.name == "cohort.start":
 			continue
 		case scaled && k.name == "privacy.noise":
-			continue // few devices' own noise does not stand for many's: Answer.Stands
+			continue // few devices' own noise does not stand for many's: z does
 		case scaled && (strings.HasPrefix(k.name, "shard.") || k.name == "cohort.floor" || k.name == "cohort.quorum"):
 			continue // of the deployment's cohort, which few stand for
 		}
@@ -228,5 +238,11 @@ func (f Fleet) Settings(data string, keys []key, seed uint64) (sweep.Settings, e
 			return s, err
 		}
 	}
+	if scaled && z > 0 {
+		return s.With("privacy.noise_multiplier", z)
+	}
 	return s, nil
 }
+
+// scaled reports whether few devices stand for a round's in trials.
+func (f Fleet) scaled() bool { return f.Rate()*float64(f.Devices) > most }

@@ -91,11 +91,14 @@ func (e *Explained) apart() string {
 }
 
 // whom says in words who the budget's observer is.
-func (e *Explained) whom() string {
+func (e *Explained) whom() string { return Whom(e.Observer, e.Delivered.Coalition) }
+
+// Whom says in words who an observer is, of a coalition with its share of the devices.
+func Whom(o dp.Observer, coalition float64) string {
 	s := "everyone who sees released adapters, every round's of them, now or later"
-	switch e.Observer {
+	switch o {
 	case dp.Colluding:
-		return s + fmt.Sprintf(", also if %.4g %% of the devices tell whom they saw in their shards", 100*e.Delivered.Coalition)
+		return s + fmt.Sprintf(", also if %.4g %% of the devices tell whom they saw in their shards", 100*coalition)
 	case dp.Participants:
 		return s + ", also if they see who takes part in every round"
 	}

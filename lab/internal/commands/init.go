@@ -39,7 +39,7 @@ type initFlags struct {
 	limit                   time.Duration
 	workers                 int
 	engine                  engine.Flags
-	force                   bool
+	force, untried          bool
 }
 
 func newInitCmd(a *command.App) *cobra.Command {
@@ -49,8 +49,9 @@ func newInitCmd(a *command.App) *cobra.Command {
 		Short: "Write a job file for a fleet, and simulate on your data which epsilon it can afford",
 		Long: `Read a labelled file, find its columns and labels, and write a job file for a fleet of
 devices that hold such data. Before that the fleet is simulated on the file, without noise
-and at several epsilons: the table says what accuracy each would come to, and how long the
-noise is beside the signal. Asked at a terminal, it asks for what no flag gives.
+and at several epsilons, by each mechanism: the table says what accuracy each would come to,
+and how long the noise is beside the signal. Where no epsilon leaves anything, 3 rounds are
+tried as well, which need less noise. At a terminal it asks for what no flag gives.
 
 The file stands for the whole fleet: it is divided over the devices, by user where it names
 users, and held out in part to score on. Simulations are kept in --trials: the same command
@@ -62,6 +63,7 @@ goes on where it was interrupted. Nothing of the file leaves this machine.`,
 	fl.StringVar(&f.data, "data", "", "labelled file that stands for the fleet's: "+dataset.Formats)
 	fl.IntVar(&f.Devices, "devices", 0, "devices that may ever take part")
 	fl.IntVar(&f.Examples, "examples", 0, "examples of a device, on average (default: the file's, divided over the devices)")
+	fl.StringVar(&f.Name, "name", "", "name of the job (default: that of the file)")
 	fl.StringVar(&f.Fleet.Task, "task", "", "classify, multilabel, tag, image, listen, transcribe, answer, span, pretrain or causal; default: what the file holds")
 	fl.StringVar(&f.base, "base", "", "base folder in Hugging Face layout, or a model's name in the local Hugging Face cache, instead of the embedded default")
 	fl.StringVar(&f.From, "protect-from", "public", "public: who sees the model; coordinator: it, too; everyone: each upload is private by itself; nobody: no privacy")
@@ -70,17 +72,18 @@ goes on where it was interrupted. Nothing of the file leaves this machine.`,
 	fl.StringVar(&f.out, "out", "job.yaml", "job file to write")
 	fl.BoolVar(&f.force, "force", false, "write over a file that is there")
 	fl.StringVar(&f.trials, "trials", "starling-init", "folder that keeps the simulations")
-	fl.DurationVar(&f.limit, "limit", 15*time.Minute, "time for all simulations; what is not tried by then is said, 0: all the time it takes")
+	fl.BoolVar(&f.untried, "no-simulation", false, "write the job file alone, for --epsilon, and try nothing")
+	fl.DurationVar(&f.limit, "limit", 10*time.Minute, "time for all simulations; what is not tried by then is said, 0: all the time it takes")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the simulations")
 	fl.IntVar(&f.workers, "workers", runtime.NumCPU(), "clients that train side by side")
 	command.ColumnFlags(fl, &f.columns)
 	f.engine.Add(fl)
 	command.Values(cmd, "protect-from", "public", "coordinator", "everyone", "nobody")
 	command.Headings(fl,
-		[]string{"The fleet", "data", "devices", "examples", "task", "base", "rounds", "protect-from", "epsilon"},
+		[]string{"The fleet", "data", "devices", "examples", "name", "task", "base", "rounds", "protect-from", "epsilon"},
 		[]string{"The file's columns", "map", "text-column", "label-column", "unlabelled"},
 		[]string{"Results", "out", "force", "trials"},
-		[]string{"Computing", "limit", "seed", "workers", "engine", "pjrt"})
+		[]string{"Computing", "limit", "seed", "workers", "engine", "pjrt", "no-simulation"})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if terminal.Is(a.Stdin) {
 			if err := f.ask(a.Stdin, a.Stderr, fl.Changed); err != nil {
@@ -160,9 +163,8 @@ func (f *initFlags) run(ctx context.Context, a *command.App) (err error) {
 	}
 	f.Labels = set.Labels
 	base := filepath.Base(f.data)
-	if f.Name, _, _ = strings.Cut(base, "."); f.Name == "" {
-		f.Name = base
-	}
+	first, _, _ := strings.Cut(base, ".")
+	f.Name = cmp.Or(f.Name, first, base)
 	if f.Fleet.Base = f.base; f.base != "" {
 		if at, err := filepath.Abs(f.base); err == nil && isFolder(at) {
 			f.Fleet.Base = at // wherever the job file lies
@@ -180,6 +182,20 @@ func (f *initFlags) run(ctx context.Context, a *command.App) (err error) {
 		return err
 	}
 	fmt.Fprintf(a.Stderr, "%d examples, %d labels; %d devices of about %d examples each\n", len(set.Examples), len(set.Labels), f.Devices, f.Examples)
+	if err := f.Fit(lab.Base, set); err != nil {
+		return fmt.Errorf("%s: %w", f.data, err)
+	}
+	if f.untried {
+		answer := &prospect.Answer{Fleet: f.Fleet, Data: f.data, Chosen: f.epsilon, Advice: "Nothing was simulated: without --no-simulation it is."}
+		if f.From == "nobody" {
+			answer.Chosen = 0
+		}
+		file, err := f.File(answer.Chosen)
+		if err != nil {
+			return err
+		}
+		return f.write(a, answer, file, set, columns)
+	}
 	view := &simulateView{w: a.Stderr}
 	lab.Progress = view.show
 	lab.Doing = func(what string) { view.slow.begin(a.Stderr, quiet, what) }
@@ -187,13 +203,13 @@ func (f *initFlags) run(ctx context.Context, a *command.App) (err error) {
 	lab.Begin = func(_ sweep.Point, done int, others []string) { sayBegin(a.Stderr, "", done, others) }
 	t := prospect.Trial{
 		Fleet: f.Fleet, Data: f.data, Epsilon: f.epsilon, Folder: f.trials, Seed: f.seed, Limit: f.limit, Arithmetic: engine.Quickest(),
-		Begin: func(epsilon float64) {
+		Begin: func(rounds int, epsilon float64, from string) {
 			view.slow.begin(a.Stderr, 0, "")
 			view.headed = false
 			if epsilon == 0 {
-				fmt.Fprintln(a.Stderr, "simulating without noise")
+				fmt.Fprintf(a.Stderr, "simulating %d rounds without noise\n", rounds)
 			} else {
-				fmt.Fprintf(a.Stderr, "simulating epsilon %g\n", epsilon)
+				fmt.Fprintf(a.Stderr, "simulating %d rounds at epsilon %g, devices protected from %s\n", rounds, epsilon, from)
 			}
 		},
 	}
@@ -204,12 +220,16 @@ func (f *initFlags) run(ctx context.Context, a *command.App) (err error) {
 		}
 		return asFlags(err)
 	}
+	return f.write(a, answer, file, set, columns)
+}
+
+// write writes the job file, unless too little was tried: the same command then goes on, and may write.
+func (f *initFlags) write(a *command.App, answer *prospect.Answer, file string, set *dataset.Set, columns dataset.Columns) error {
 	answer.Held, answer.Columns, answer.File = len(set.Examples), prospect.Describe(columns), f.out
-	if answer.Partial { // the same command goes on, and may then write
-		return a.Emit(answer, answer.Print)
-	}
-	if err := durable.Replace(f.out, []byte(file), 0o644); err != nil {
-		return err
+	if !answer.Partial {
+		if err := durable.Replace(f.out, []byte(file), 0o644); err != nil {
+			return err
+		}
 	}
 	return a.Emit(answer, answer.Print)
 }
