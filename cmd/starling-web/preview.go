@@ -105,6 +105,8 @@ func rowOf(set *dataset.Set, e dataset.Example) (r client.Row, err error) {
 		r.Label, r.Text = strings.Join(e.Answers, " / "), e.Question+" \u2014 "+e.Text
 	case e.Completion != "":
 		r.Text = e.Prompt + " \u2192 " + e.Completion
+	case e.Messages != "":
+		r.Text = spoken(e.Messages)
 	case len(set.Labels) == 0:
 		r.Text = e.Text
 	default:

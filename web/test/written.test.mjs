@@ -71,3 +71,30 @@ for (const name of names) {
     assert.deepEqual(faults.filter((f) => !/404|Failed to load/.test(f)), []);
   });
 }
+
+const talks = { ...about, task: "causal", full: true, labels: [], private: false, protects: undefined, delivered: undefined };
+
+for (const name of names) {
+  test(`${name} takes conversations and prompts as they are, and asks for no column`, { timeout: 240_000 }, async (t) => {
+    const address = await serve(t, (_, response, path) => {
+      if (path === "/v1/job") return response.end(JSON.stringify(talks)), true;
+      if (path === "/v1/status") return response.end(JSON.stringify({ private: false, state: "waiting", round: 0, version: 0, rounds: 12 })), true;
+      return false;
+    });
+    const dir = mkdtempSync(join(tmpdir(), "starling-talks-"));
+    t.after(() => rmSync(dir, { recursive: true, force: true }));
+    const { tab, faults } = await openTab(await open(t, name), address);
+    await until("the question for data", () => tab.$eval("#choosing", (e) => !e.hidden), () => textOf(tab, "body"));
+    const row = (asked, said) => ({ user: "ann", messages: [{ role: "system", content: "be brief" }, { role: "user", content: asked }, { role: "assistant", content: said }] });
+    for (const [called, rows, shows] of [["talks.jsonl", [row("lamp on", "light_on()"), row("fan off", "fan_off()")], /lamp on → light_on\(\)/],
+      ["prompts.jsonl", [{ user: "ann", prompt: "lamp on", completion: "done" }, { user: "ann", prompt: "fan on", completion: "done" }], /lamp on → done/]]) {
+      writeFileSync(join(dir, called), rows.map((r) => `${JSON.stringify(r)}\n`).join(""));
+      await tab.$eval("#file", (e) => { e.value = ""; });
+      await (await tab.$("#file")).uploadFile(join(dir, called));
+      await until(called, async () => (await textOf(tab, "#data-state")) === `2 texts in ${called}`, () => textOf(tab, "#data-state"));
+      await until(`rows of ${called}`, async () => shows.test(await textOf(tab, "#rows")), () => textOf(tab, "#rows"));
+      assert.ok(await tab.$eval("#columns", (e) => e.hidden), "a column is asked for");
+    }
+    assert.deepEqual(faults.filter((f) => !/404|Failed to load/.test(f)), []);
+  });
+}

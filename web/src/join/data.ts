@@ -4,7 +4,7 @@ import type { About } from "../api.js";
 import { brief, byId, element, message, say, show, Sorry } from "../dom.js";
 import { listed, t, type Text, type Told } from "../language/language.js";
 import { sampleLabels } from "../sample.js";
-import { columnsOf, guess } from "./file.js";
+import { columnsOf, guess, spoken } from "./file.js";
 import { bytes } from "./amounts.js";
 import { checkLengths, forgetClips, loadSound, offerMicrophone, waveform } from "./hearing.js";
 import { forgetQuestion, labelled, sorts, type Labelled, type Sort } from "./picked.js";
@@ -141,7 +141,8 @@ async function picked(files: File[]): Promise<void> {
     file = table;
     say("data-state", t("data.reading", { file: table.name }));
     const kind = wordsOf(about)?.kind;
-    const columns = kind === "texts" || kind === "unlabelled" ? await columnsOf(table, table.name) : [];
+    const found = kind === "texts" || kind === "unlabelled" ? await columnsOf(table, table.name) : [];
+    const columns = kind === "unlabelled" && spoken(found) ? [] : found;
     const bytes = await whole(table);
     if (!still()) return undefined;
     const { label, text } = guess(columns);
@@ -233,7 +234,7 @@ function check(source: Source, preview: Preview): void {
   const about = page.about();
   const words = about && wordsOf(about);
   if (!about || !words) return;
-  if (preview.kind !== words.kind && preview.kind !== words.also) throw new Sorry(t("data.other.kind", { found: holds(preview.kind), wanted: holds(words.kind) }));
+  if (preview.kind !== words.kind && !words.also?.includes(preview.kind)) throw new Sorry(t("data.other.kind", { found: holds(preview.kind), wanted: holds(words.kind) }));
   checkLengths(about, source, preview);
   const unknown = preview.labels.filter((l) => !about.labels.includes(l.name));
   if (!unknown.length || !about.labels.length) return;

@@ -68,3 +68,8 @@ export function guess(columns: string[]): { label: string; text: string } {
   const text = named(["text", "sentence", "content", "body", "description"]) ?? columns.find((c) => c !== known);
   return { text: text ?? "", label: known ?? columns.findLast((c) => c !== text) ?? "" };
 }
+
+/** Whether these are the keys of prompts or conversations, of which no column is to be chosen: the edge reads them by their own names. */
+export function spoken(columns: string[]): boolean {
+  return [["messages"], ["conversations"], ["prompt", "completion"], ["instruction", "output"]].some((keys) => keys.every((k) => columns.includes(k)));
+}

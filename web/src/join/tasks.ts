@@ -6,7 +6,7 @@ export interface TaskWords {
   /** Preview.kind of the data it trains on. */
   kind: string;
   /** What it may be beside that. */
-  also?: string;
+  also?: string[];
   /** So many examples. */
   counted(n: number): Told;
   /** Which files it reads. */
@@ -61,7 +61,7 @@ const known: Record<string, TaskWords> = {
   answer: questions,
   pretrain: { kind: "unlabelled", counted: texts, head: [undefined, t("head.text")], accept: unlabelled, formats: t("formats.pretrain") },
   causal: {
-    kind: "unlabelled", also: "prompts", counted: texts, head: [undefined, t("head.text")], accept: unlabelled, formats: t("formats.causal"),
+    kind: "unlabelled", also: ["prompts", "conversations"], counted: texts, head: [undefined, t("head.text")], accept: unlabelled, formats: t("formats.causal"),
     template: () => ["example.jsonl", json({ prompt: `${t("template.prompt")}`, completion: `${t("template.completion")}` })],
   },
 };
