@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/starling-fl/starling/edge"
+	"github.com/starling-fl/starling/internal/protocol/wire"
 	"github.com/starling-fl/starling/web"
 )
 
@@ -23,6 +24,17 @@ func forBrowsers(fault, url, token string) string {
 		return ""
 	}
 	return fmt.Sprintf("or open %s/#%s in a browser\n", url, token)
+}
+
+// Link is the line that says where a browser joins by a token; "" where this program has no pages.
+func Link(token string) string { return link(web.Fault(edge.Protocol()), token) }
+
+func link(fault, token string) string {
+	t, err := wire.ParseToken(token)
+	if err != nil {
+		return ""
+	}
+	return forBrowsers(fault, t.URL, token)
 }
 
 // Dashboard is the operator's page at an address. The token is behind the #: browsers do not send

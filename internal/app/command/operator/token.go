@@ -11,6 +11,7 @@ import (
 	"github.com/starling-fl/starling/coordinator/store"
 	"github.com/starling-fl/starling/internal/app/admin"
 	"github.com/starling-fl/starling/internal/app/command"
+	"github.com/starling-fl/starling/internal/app/service"
 	"github.com/starling-fl/starling/internal/app/usage"
 )
 
@@ -63,6 +64,7 @@ func newTokenCreateCmd(a *command.App) *cobra.Command {
 				}
 				fmt.Fprintf(a.Stderr, "invitation %d, for %d new device%s until %s\n", i.ID, i.Uses, plural, i.Expires.Format(time.DateTime+" MST"))
 				_, err := fmt.Fprintln(w, token)
+				fmt.Fprint(a.Stderr, service.Link(token))
 				return err
 			})
 		})
