@@ -110,7 +110,8 @@ func (a *Answer) against(few *Answer) *Answer {
 		few.Other = a
 		return few
 	}
-	a.Advice += fmt.Sprintf(" Nor does it in %d rounds, which need less noise.", few.Rounds)
+	const most = "no epsilon that was tried leaves most of it"
+	a.Advice = strings.Replace(a.Advice, most, fmt.Sprintf("%s, also in %d rounds, which need less noise", most, few.Rounds), 1)
 	a.Other = few
 	return a
 }

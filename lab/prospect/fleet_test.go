@@ -186,9 +186,9 @@ func TestFewRounds(t *testing.T) {
 	}{
 		"useful":      {[]float64{0.8, 0.6, 0.75, 0.79}, true, 8, "In 20 rounds no epsilon that was tried leaves most of it; fewer need less noise. In 3: "},
 		"further":     {[]float64{0.8, 0.55, 0.57, 0.6}, true, 2, "In 20 rounds no epsilon"},
-		"no further":  {[]float64{0.8, 0.39, 0.4, 0.45}, false, 2, "Nor does it in 3 rounds"},
+		"no further":  {[]float64{0.8, 0.39, 0.4, 0.45}, false, 2, "leaves most of it, also in 3 rounds"},
 		"not tried":   {[]float64{0.8, -1, -1, -1}, false, 2, "no epsilon that was tried"},
-		"not learned": {[]float64{0.51, 0.5, 0.5, 0.5}, false, 2, "Nor does it in 3 rounds"},
+		"not learned": {[]float64{0.51, 0.5, 0.5, 0.5}, false, 2, "leaves most of it, also in 3 rounds"},
 	} {
 		a, few := answer("public", 0.9, 0.4, 0.45, 0.6), answer("public", c.few...)
 		few.Rounds = fewRounds
