@@ -110,6 +110,9 @@ func (j Job) ForBase(c model.Config) Job {
 		ranks := j.Ranks()
 		j.Privacy.ClipNorm = DefaultClipNorm(tr.Optimizer, c, m, ranks[len(ranks)-1], len(j.Labels), tr.Steps,
 			tr.LearningRate, tr.HeadLearningRate)
+		if j.Privacy.None { // no noise has to be bounded, and AdamW makes no longer update
+			j.Privacy.ClipNorm *= 4
+		}
 	}
 	return j
 }

@@ -31,6 +31,25 @@ func TestDefaultsFollowTheBase(t *testing.T) {
 	}
 }
 
+// A job that promises no privacy is not clipped below what its rates allow, unless it says so; nothing of it would gain.
+func TestNoPrivacyNoClipping(t *testing.T) {
+	c := model.BERT(100, 64, 2, 2, 64)
+	norm := func(privacy string) float64 {
+		t.Helper()
+		j, err := Parse(strings.NewReader("name: a\nlabels: [a, b]\ntraining: {steps: 8}\nprivacy: {" + privacy + "}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j.ForBase(c).Privacy.ClipNorm
+	}
+	if free, private := norm("none: true"), norm("epsilon: 2"); free != 4*private || private <= 0 {
+		t.Errorf("clip norms %v and %v", free, private)
+	}
+	if got := norm("none: true, clip_norm: 0.5"); got != 0.5 {
+		t.Errorf("a given clip norm became %v", got)
+	}
+}
+
 // A decoder's layers count: 0.01 is what the embedded base for documents learns with,
 // where 0.03 loses what it knew (lab/bench/documents).
 func TestDefaultsCountADecoder(t *testing.T) {

@@ -238,6 +238,7 @@ func (f Fleet) Settings(data string, keys []key, seed uint64, z float64) (sweep.
 			return s, err
 		}
 	}
+	s.Unclipped = s.Unprotected() // as simulate has it: a job without privacy clips nothing
 	if scaled && z > 0 {
 		return s.With("privacy.noise_multiplier", z)
 	}
