@@ -16,21 +16,21 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// smallHub serves one model, org/small.
-func smallHub(t *testing.T, files map[string][]byte) *httptest.Server {
+// smallHub serves one model of that name.
+func smallHub(t *testing.T, name string, files map[string][]byte) *httptest.Server {
 	const commit = "0123456789abcdef0123456789abcdef01234567"
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/api/models/org/small/revision/main" {
+		if r.URL.Path == "/api/models/"+name+"/revision/main" {
 			var list []map[string]any
-			for name, data := range files {
-				list = append(list, map[string]any{"rfilename": name, "size": len(data),
+			for file, data := range files {
+				list = append(list, map[string]any{"rfilename": file, "size": len(data),
 					"blobId": fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(data), data)))})
 			}
 			_ = json.NewEncoder(w).Encode(map[string]any{"sha": commit, "siblings": list})
 			return
 		}
-		name, ok := strings.CutPrefix(r.URL.Path, "/org/small/resolve/"+commit+"/")
-		if data, has := files[name]; ok && has {
+		file, ok := strings.CutPrefix(r.URL.Path, "/"+name+"/resolve/"+commit+"/")
+		if data, has := files[file]; ok && has {
 			_, _ = w.Write(data)
 			return
 		}
@@ -56,7 +56,7 @@ func TestBaseFetch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hub := smallHub(t, files)
+	hub := smallHub(t, "org/small", files)
 	t.Setenv("HF_ENDPOINT", hub.URL)
 	t.Setenv("HF_TOKEN", "")
 	t.Setenv("HF_HUB_OFFLINE", "")

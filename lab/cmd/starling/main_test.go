@@ -13,11 +13,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(tests{m}, map[string]func(){
-		"starling": func() {
-			os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-		},
-	})
+	program := func() {
+		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	testscript.Main(tests{m}, map[string]func(){"starling": program, "starling-edge": program})
 }
 
 // tests runs several at a time also on few processors, since most wait for processes and deadlines, and removes what they
