@@ -183,7 +183,7 @@ lab/report: dp/audit/membership dp/audit/memorization internal/leaf/palette inte
 lab/natsserver: coordinator/natsaccess
 lab/queue: data/audio data/dataset edge coordinator/natsaccess lab/natsserver model quant simulate wasm
 lab/loadtest: internal/protocol/contract internal/protocol/wire secagg/log quant secagg
-lab/prospect: coordinator/core data/dataset internal/app/fleetdata internal/app/guarantee internal/app/usage job model lab/sweep
+lab/prospect: coordinator/core data/dataset data/task internal/app/fleetdata internal/app/guarantee internal/app/usage job model lab/sweep
 lab/pretraining: data/dataset internal/leaf/seeded internal/leaf/strict job/training model model/nn data/task data/tokenizer model/trainer
 lab/readers:
 lab/sweep: internal/leaf/named coordinator/core model/evaluate/metric wasm/program data/dataset data/dataset/partition dp dp/accounting edge internal/leaf/durable internal/leaf/nearest internal/leaf/strict job model quant simulate data/task

@@ -49,7 +49,7 @@ func NewCompletions(be compute.Backend, base *model.Base, layout *model.Layout, 
 		e := &set.Examples[i]
 		before, right, err := p.Reply(e)
 		if err != nil {
-			return nil, fmt.Errorf("evaluate: line %d: %w", e.Line, err)
+			return nil, &dataset.LineError{Line: e.Line, Err: err}
 		}
 		if right != "" {
 			c.replies = append(c.replies, reply{before, right})
