@@ -37,7 +37,7 @@ const (
 )
 
 // version is the protocol's.
-const version = 19
+const version = 20
 
 // mostFrame bounds what is read.
 const mostFrame = 1<<20 + 256
