@@ -55,7 +55,8 @@ test("what a job's program takes beyond the limits is asked with the rest, befor
     } });
   });
   await tab.goto(job.page);
-  await (await until("the question for data", () => tab.$("#file"))).uploadFile(job.own);
+  await until("the question for data", () => tab.$eval("#choosing", (e) => !e.hidden), () => textOf(tab, "body"));
+  await (await tab.$("#file")).uploadFile(job.own);
   await until("both", async () => /finer than usual: more of your data fits in\.Training takes more time and power than usual\.$/.test(await textOf(tab, "#consent-list")), () => textOf(tab, "body"));
   await until("the verdict", async () => await textOf(tab, "#verdict-title") === "2 things need your yes", () => textOf(tab, "#given"));
   assert.ok(await tab.$eval("#join", (b) => b.disabled), "joined before it was accepted");
