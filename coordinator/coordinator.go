@@ -151,7 +151,7 @@ type report struct {
 // committed round. If the job cannot be run, New returns the error and has changed nothing.
 func New(cfg Config) (*Coordinator, error) {
 	if cfg.Dir == "" {
-		return nil, fmt.Errorf("coordinator: no folder for the state is given")
+		return nil, fmt.Errorf("coordinator: Config.Dir is empty: name a folder for the state")
 	}
 	if err := cfg.Job.Served(); err != nil {
 		return nil, err

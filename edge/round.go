@@ -161,7 +161,7 @@ func (c *client) turn(ctx context.Context, m *wire.Turn) error {
 		}
 		// Of a round that another process of this device took part in, before a
 		// restart: this one holds nothing of it.
-		return c.refuse(ctx, &RefusalError{Round: m.Round, Cause: ErrReplay, Err: errors.New("this device holds nothing of it")})
+		return c.refuse(ctx, &RefusalError{Round: m.Round, Cause: ErrReplay, Err: errors.New("this device has no state of that round")})
 	}
 	err := c.answer(ctx, r, m)
 	if errors.Is(err, secagg.ErrRepeated) {
@@ -298,7 +298,7 @@ func (c *client) resume(ctx context.Context, m *wire.Resume) error {
 		}
 		// This device has left that round, lost it with its memory, or never saw
 		// its assignment: it takes no part in it.
-		return c.refuse(ctx, &RefusalError{Round: m.Round, Cause: ErrReplay, Err: errors.New("this device holds nothing of it")})
+		return c.refuse(ctx, &RefusalError{Round: m.Round, Cause: ErrReplay, Err: errors.New("this device has no state of that round")})
 	}
 	if !c.resuming {
 		return nil // the round began on this connection: all of it was sent

@@ -227,7 +227,7 @@ func (s *Shelf) open(ctx context.Context, what source) (*os.File, error) {
 		if try == fetchTries || ctx.Err() != nil || errors.Is(err, bucket.ErrAbsent) || errors.Is(err, bucket.ErrContent) {
 			return nil, err
 		}
-		s.log.Warn("asked again, from the beginning", "error", err)
+		s.log.Warn("the bucket did not answer in full: fetching again from the beginning", "error", err)
 	}
 	s.log.Info("fetched from the bucket", "sha256", what.SHA256, "bytes", what.Size)
 	return verified(path, sum)

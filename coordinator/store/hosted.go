@@ -134,7 +134,7 @@ func OpenShared(dir string) (*Store, error) {
 		return Open(shared, opt)
 	}
 	if p.server != "" {
-		return nil, fmt.Errorf("%w: one job ran in %s, and only a folder's becomes a server's: give a server of several another schema", ErrRequest, p)
+		return nil, fmt.Errorf("%w: %s holds the job of a server of one, and only a folder's job can be taken over: give the server of several another schema", ErrRequest, p)
 	}
 	// Nobody may change what is copied meanwhile.
 	lock, err := lockFolder(filepath.Join(dir, "lock"))

@@ -250,10 +250,10 @@ func (r *Reducer) find(ctx context.Context, it *item, put func(at int) (simulate
 			continue // it waits, or somebody has it in hand
 		}
 		if p.tries == maxTries {
-			return fmt.Errorf("queue: the clients at places %d to %d were taken %d times and no result came that can be read: a worker is hostile, "+
+			return fmt.Errorf("queue: the clients at places %d to %d were taken %d times without a readable result: a worker is hostile, "+
 				"or another writer uses the queue", p.places[0], p.places[len(p.places)-1], p.tries)
 		}
-		r.log.Warn("an item was taken and has no result: it is handed out again", "item", number)
+		r.log.Warn("an item got no result: handing it out again", "item", number)
 		delete(waiting, number)
 		if err := r.publish(ctx, it, p, put, waiting); err != nil {
 			return err

@@ -175,7 +175,7 @@ test("recordings with what is said in them are transcribed", { timeout: 400_000 
   await (await tab.$("#try-sound")).uploadFile(own(302));
   const verdict = () => textOf(tab, "#try-state");
   await until("a text", async () => /^(Most likely “[ghilow ]+”, [\d.]+%|It hears no words)/.test(await verdict()), verdict);
-  assert.match(await textOf(tab, "#try-base"), /^Before this job its base (would have said “.+”, [\d.]+%|heard no words)\.$/);
+  assert.match(await textOf(tab, "#try-base"), /^Before this job its base (would have said “.+”, [\d.]+%|recognised no words)\.$/);
   await shot(tab, "chrome-join-transcript-tried", { fullPage: true });
   quiet(faults);
 });

@@ -29,7 +29,7 @@ type Written struct {
 	// Of questions: how often each key is asked for, and how many providers the training split knows and does not.
 	Asked     map[string]int `json:"asked,omitempty"`
 	Providers *met           `json:"providers,omitempty"`
-	Members   string         `json:"members,omitempty"` // the file that names the known ones
+	Members   string         `json:"members,omitempty"` // the file that names the known providers
 
 	out string
 }
@@ -87,8 +87,8 @@ func WriteCommands(cfg calls.Config, test int, out string) (Written, error) {
 }
 
 // WriteQuestions writes the documents that cfg makes, with their questions, into the folder out: a file for each client
-// and, where some of their providers are of the training split that train sizes, members.json with the names of these.
-// told hears of a red split without members.
+// and members.json, which names the providers that are also in the training split of train's size, if there are any.
+// WriteQuestions warns on told of a red split without members.
 func WriteQuestions(told io.Writer, cfg, train dataset.DocumentConfig, out string) (Written, error) {
 	set, err := dataset.Documents(cfg)
 	if err != nil {
@@ -139,8 +139,8 @@ func WriteQuestions(told io.Writer, cfg, train dataset.DocumentConfig, out strin
 	return r.write(set, out)
 }
 
-// trainingOf is the training split of whose providers a set that cfg makes has some, of the given numbers of clients and
-// documents, or as many as the set has.
+// trainingOf returns the training split that shares providers with cfg's set. train gives its numbers of clients and
+// documents; 0 means as many as the set has.
 func trainingOf(cfg, train dataset.DocumentConfig) (*dataset.Set, error) {
 	train.Seed, train.Split, train.Providers, train.Identifiers, train.Asked = cfg.Seed, dataset.TrainSplit, cfg.Providers, cfg.Identifiers, cfg.Asked
 	train.Clients, train.PerClient, train.Sheets = cmp.Or(train.Clients, cfg.Clients), cmp.Or(train.PerClient, cfg.PerClient), cfg.Sheets
@@ -151,13 +151,13 @@ func trainingOf(cfg, train dataset.DocumentConfig) (*dataset.Set, error) {
 	return set, nil
 }
 
-// pagesFolder is where documents' pictures are, beside the files that name them.
+// pagesFolder holds documents' pictures, in the folder of the files that name them.
 const pagesFolder = "pages"
 
 func clientPath(out, user string) string { return filepath.Join(out, user+".jsonl") }
 
-// onlyThese refuses a folder with files of the same split that a run before this one made and this one would leave: they
-// would be taken for its own.
+// onlyThese refuses a folder with an earlier run's files of the same split that this run would not overwrite: a reader
+// would take them for this run's.
 func onlyThese(set *dataset.Set, out, split string) error {
 	ours, drawn := map[string]bool{}, map[*dataset.Image]bool{nil: true}
 	for i := range set.Examples {
@@ -174,7 +174,7 @@ func onlyThese(set *dataset.Set, out, split string) error {
 		}
 		for _, path := range found {
 			if !ours[filepath.Join(out, path)] {
-				return named.Errorf("--out %s has %s of a run before, which this one does not make: remove that run's files, or take another folder", out, path)
+				return named.Errorf("--out %s holds %s of an earlier run: remove that run's files, or choose another folder", out, path)
 			}
 		}
 	}
@@ -201,7 +201,7 @@ func (r Written) write(set *dataset.Set, out string) (Written, error) {
 	return r, nil
 }
 
-// Print writes it for people.
+// Print writes a summary as text.
 func (r Written) Print(w io.Writer) error {
 	_, err := io.WriteString(w, r.text())
 	return err

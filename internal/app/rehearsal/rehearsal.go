@@ -104,7 +104,7 @@ func twoDigits(x float64) float64 {
 // devices came to 86 % on R8, with 5 and 17 to less than by always saying the commonest label.
 const hopeless = 4
 
-// Print says it to an operator.
+// Print writes the report as text, with a line for each limit.
 func (r *Report) Print(w io.Writer) error {
 	var b strings.Builder
 	if r.Diverges != "" {
@@ -113,7 +113,7 @@ func (r *Report) Print(w io.Writer) error {
 	if r.Weighed != "" {
 		b.WriteString("warning: " + r.Weighed + "\n")
 	}
-	b.WriteString("a device elsewhere whose owner has set nothing " + asks(r.Elsewhere) + "\n")
+	b.WriteString("a device on another machine, with default limits, " + asks(r.Elsewhere) + "\n")
 	b.WriteString("one on this machine, with --trust-local, " + asks(r.Trusted) + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -123,9 +123,9 @@ func asks(found []edge.PolicyError) string {
 	if len(found) == 0 {
 		return "would join"
 	}
-	var list []string
+	list := "would decline, or ask its owner about:"
 	for _, f := range found {
-		list = append(list, fmt.Sprintf("%s (%s; limit: %s)", f.Key, f.What, f.Want))
+		list += fmt.Sprintf("\n  %s (%s; limit: %s)", f.Key, f.What, f.Want)
 	}
-	return "would decline, or ask its owner, for: " + strings.Join(list, "; ")
+	return list
 }

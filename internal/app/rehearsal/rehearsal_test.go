@@ -143,7 +143,7 @@ func TestRehearsalNamesLimits(t *testing.T) {
 			t.Errorf("%s: refused for %q", key, got)
 		}
 		var said strings.Builder
-		if err := r.Print(&said); err != nil || !strings.Contains(said.String(), key+" (") {
+		if err := r.Print(&said); err != nil || !strings.Contains(said.String(), "\n  "+key+" (") {
 			t.Errorf("%s: %s, %v", key, &said, err)
 		}
 	}

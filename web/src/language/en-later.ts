@@ -178,7 +178,7 @@ export const later = {
   "before.words": "Before this job its base had the labels on the right.",
   "before.answer": "Before this job its base would have said “{label}”, {share}.",
   "before.no.answer": "Before this job its base found no answer.",
-  "before.no.words": "Before this job its base heard no words.",
+  "before.no.words": "Before this job its base recognised no words.",
   "written.now": "With what was learnt",
   "written.before": "Before this job",
   "written.nothing": "nothing",

@@ -32,23 +32,22 @@ a round. The command ends when the job does and reconnects until then. Given sev
 tokens it takes part in all of those jobs under one identity, trains for one at a time, and
 ends with the last; what one of them asks for beyond your policy keeps it out of that one.
 
-What the coordinator may ask for is limited by a policy of yours, whose
-defaults refuse what could tell more of your data than a job needs: see
-examples/policy.yaml. Of a job outside of it you are told why, and asked where this
-is a terminal; it is not joined unless you type yes. What you accept of a coordinator
-is remembered with the data, for no more than it asked for.
+Your policy limits what the coordinator may ask for. Its defaults refuse what could
+tell more of your data than a job needs: see examples/policy.yaml. If a job asks for more,
+the command says for what. On a terminal it asks you, and joins only if you type yes. Your
+consent is stored with the data, and holds for no more than the coordinator asked for.
 
-With --fleet the token is a server's of several jobs, and the command takes part in those that
-are within your policy, one submitted later among them, without asking: what you accepted of one
-job earlier holds for none that is found so, and --epsilon bounds what all of them may cost.
+With --fleet the token is a server's of several jobs. The command takes part, without asking,
+in the jobs within your policy, also in those submitted later. Consent given to one job does
+not hold for them, and --epsilon bounds what all of them may cost together.
 
-Before joining it is tried, once a job and for some twenty seconds, what one update would
-show: see 'starling bench'. It is done on made-up examples, before anything of yours is read
-for the job.
+Before it joins a job, the command tries for some twenty seconds how much one update would
+show: see 'starling bench'. It does so once a job, on made-up examples, before it reads any
+of your data for the job.
 
-An address of this machine says nothing of who runs the coordinator: the port may be forwarded.
-If you run it yourself, for a try with a handful of devices, --trust-local says so: then the
-limits are those of your own machine, and nothing is tried before.`,
+An address on this machine does not show who runs the coordinator: the port may be forwarded.
+Give --trust-local if you run it yourself, to try a job with a handful of devices. The limits
+are then those for your own machine, and the trial of an update is left out.`,
 		Example: "  starling join starling2_... --data my.tsv\n  starling join http://127.0.0.1:8080 --trust-local --data my.jsonl.gz --identity phone.pem",
 		Args:    tokenArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
