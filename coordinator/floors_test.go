@@ -153,8 +153,8 @@ func TestNobodyIsDrawnBeforeEnoughAreThere(t *testing.T) {
 	}
 }
 
-// TestAStoppedDrawIsPaid: a drawn round is owed in every state: after a crash, and
-// where the coordinator is told to stop.
+// TestAStoppedDrawIsPaid checks that the ledger pays a drawn round after a crash, and
+// after an order to stop.
 func TestAStoppedDrawIsPaid(t *testing.T) {
 	const n = 20
 	job := sampledJob(n, 2)

@@ -96,7 +96,7 @@ func (a *Account) affordFirst(j *job, p *Policy) error {
 	return err
 }
 
-// affordable is afford; a.mu is held.
+// affordable is afford for callers that hold a.mu.
 func (a *Account) affordable(j *job, p *Policy) error {
 	if err := a.affordBits(&j.Job, p); err != nil || p.Epsilon == 0 {
 		return err

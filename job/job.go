@@ -318,10 +318,10 @@ type Clipping struct {
 	// Rate of the geometric step. Default 0.2.
 	Rate float64 `yaml:"rate"`
 	// CountNoise is the standard deviation of the bits' noisy count over the
-	// expected number of units. What it takes of the budget the update lacks: the
+	// expected number of units. The count spends part of the budget, so the
 	// update's own noise multiplier grows from z to
-	// (z^-2 - (2*CountNoise*units)^-2)^(-1/2). 0 is 0.05, or what leaves the
-	// update 97 % where the cohort is too small for that.
+	// (z^-2 - (2*CountNoise*units)^-2)^(-1/2). 0 is 0.05, or in a small cohort
+	// the value that leaves the update 97 % of the budget.
 	CountNoise float64 `yaml:"count_noise"`
 	// Min and Max bound the norm. 0 is privacy.clip_norm/1000 and *1000.
 	Min float64 `yaml:"min"`

@@ -46,12 +46,12 @@ func (m *Meter) Refuse() { m.refused.Add(1) }
 // Refused is the number of connections and sessions that were refused.
 func (m *Meter) Refused() int64 { return m.refused.Load() }
 
-// parts are the figures so far; what no part was told for is Rest.
+// parts returns the figures so far. Rest counts the bytes that no part claims.
 func (m *Meter) parts() Parts {
 	at := func(p Part) Bytes { return Bytes{m.of[p].up.Load(), m.of[p].down.Load()} }
 	p := Parts{Page: at(PartPage), Base: at(PartBase), Programs: at(PartPrograms), Model: at(PartModel),
 		Slices: at(PartSlices), Turns: at(PartTurns), Updates: at(PartUpdates)}
-	// Loaded last: a byte is counted before it is said what it was for.
+	// The totals are loaded after the parts: a byte enters its total before its part, so Rest is not negative.
 	all, known := Bytes{m.up.Load(), m.down.Load()}, p.Sum()
 	p.Rest = Bytes{max(0, all.Up-known.Up), max(0, all.Down-known.Down)}
 	return p
@@ -89,7 +89,7 @@ func (p *Parts) each() []*Bytes {
 	return []*Bytes{&p.Page, &p.Base, &p.Programs, &p.Model, &p.Slices, &p.Turns, &p.Updates, &p.Rest}
 }
 
-// plus adds up.
+// plus returns the sum of p and another.
 func (p Parts) plus(q Parts) Parts {
 	for i, b := range q.each() {
 		at := p.each()[i]
@@ -118,12 +118,12 @@ func (p Parts) Once() Bytes {
 	return Parts{Page: p.Page, Base: p.Base, Programs: p.Programs, Model: p.Model}.Sum()
 }
 
-// since is what came after began.
+// since returns the traffic after began.
 func (p Parts) since(began Parts) Parts {
 	for i, b := range began.each() {
 		at := p.each()[i]
-		// A request is told for its part when it is answered: of one that was under
-		// way what began counts as rest is no rest now.
+		// A request enters its part when it is answered. Bytes of one that was under
+		// way are in began's rest, and in a part now.
 		at.Up, at.Down = max(0, at.Up-b.Up), max(0, at.Down-b.Down)
 	}
 	return p

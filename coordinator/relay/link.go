@@ -15,9 +15,9 @@ import (
 
 // Bounds of a link, in bytes.
 const (
-	window    = 4 << 20   // of frames, sent and not heard at the other end
-	chunk     = 256 << 10 // in a message, at most
-	turn      = 32 << 10  // of a stream's data, before it is another one's turn
+	window    = 4 << 20   // of frames, sent and not yet acknowledged
+	chunk     = 256 << 10 // a message's longest body
+	turn      = 32 << 10  // of one stream's data before the next stream's turn
 	headBytes = 9
 
 	// MostMessage is the longest message of a link.
@@ -29,23 +29,23 @@ const (
 )
 
 const (
-	// gather is how long little that is to be sent waits for more, and gatherMany where a link has
-	// many streams. A message costs both ends and the server between much the same, whatever it
-	// holds, and no device's turn is that short.
+	// gather is how long fewer than flushBytes wait for more, gatherMany the same on a link with many
+	// streams. A message costs both ends and the server about the same at any length, and every
+	// device's turn takes longer than this.
 	gather     = 10 * time.Millisecond
 	gatherMany = 50 * time.Millisecond
 	many       = 256
-	// flushBytes are sent at once; fewer are gathered for a while.
+	// flushBytes are sent at once; fewer wait for more.
 	flushBytes = 64 << 10
-	// A link on which nothing came for so long is over; each end says something each pulse.
+	// A link ends after this long without a message; each end sends one each pulse.
 	pulse    = 5 * time.Second
 	deadLink = 20 * time.Second
 )
 
 // Kinds of messages.
 const (
-	kindData byte = 4 + iota // frames; number: where in the link's bytes they stand
-	kindRead                 // number: so many bytes came
+	kindData byte = 4 + iota // frames; number: their offset in the link's bytes
+	kindRead                 // number: bytes received
 	kindEnd
 )
 
@@ -173,8 +173,8 @@ func (l *link) hear(m []byte) error {
 	return nil
 }
 
-// frame gives one to its stream. One of a stream that is over here came before the other end
-// heard that it is.
+// frame passes a frame to its stream. It drops frames of an ended stream: the other end sent them
+// before it heard of the end.
 func (l *link) frame(f frame) error {
 	l.mu.Lock()
 	s, last := l.streams[f.stream], l.last
@@ -207,7 +207,7 @@ func (l *link) frame(f frame) error {
 	return s.hear(f)
 }
 
-// dial opens a stream for a device that is there.
+// dial opens a stream for a device that has connected.
 func (l *link) dial(from netip.AddrPort) (*stream, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,7 +225,7 @@ func (l *link) dial(from netip.AddrPort) (*stream, error) {
 	return s, nil
 }
 
-// push has a stream send, which has so many bytes of data that may be sent; under mu.
+// push queues a stream that may send data bytes now. The caller holds mu.
 func (l *link) push(s *stream, data int) {
 	begins := l.first == nil
 	if begins {
@@ -240,14 +240,14 @@ func (l *link) push(s *stream, data int) {
 	}
 }
 
-// more counts bytes that one of those that are to send has got beside; under mu.
+// more counts data bytes that a queued stream may send in addition. The caller holds mu.
 func (l *link) more(data int) {
 	if l.waiting += data; l.waiting >= flushBytes && l.waiting-data < flushBytes {
 		l.change.Signal()
 	}
 }
 
-// forget takes a stream out that is over.
+// forget removes an ended stream.
 func (l *link) forget(s *stream) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -262,7 +262,7 @@ func (l *link) tell(kind byte, number uint64) error {
 	return nil
 }
 
-// send sends what streams have, until the link is over.
+// send sends the streams' frames until the link ends.
 func (l *link) send() {
 	most := min(chunk, int(l.nc.MaxPayload())-headBytes)
 	m := make([]byte, headBytes, headBytes+most)
@@ -302,8 +302,8 @@ func (l *link) send() {
 	}
 }
 
-// fill has streams add what they have to a message of at most so many bytes, in turn; under mu,
-// which it lets go meanwhile.
+// fill lets the queued streams append frames to a message of at most most bytes, in turn. The
+// caller holds mu, which fill releases while a stream writes.
 func (l *link) fill(m []byte, most int) []byte {
 	for l.first != nil && most-len(m) >= leastTurn {
 		s := l.first
@@ -319,7 +319,7 @@ func (l *link) fill(m []byte, most int) []byte {
 	return m
 }
 
-// beat says each pulse that this end is there, and finds the other one silent.
+// beat sends a sign of life each pulse, and ends the link when the other end is silent.
 func (l *link) beat() {
 	tick := time.NewTicker(pulse)
 	defer tick.Stop()
@@ -342,7 +342,7 @@ func (l *link) beat() {
 	}
 }
 
-// ended reports whether it is over.
+// ended reports whether the link has ended.
 func (l *link) ended() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -356,7 +356,7 @@ func (l *link) Close() error {
 	return nil
 }
 
-// end ends it and all its streams, once, and says so to the other end.
+// end ends the link and all its streams, once, and tells the other end.
 func (l *link) end(why error) {
 	l.mu.Lock()
 	if l.err != nil {
@@ -381,5 +381,5 @@ func (l *link) end(why error) {
 	}
 }
 
-// shut closes what is over: nothing of it is left to be lost.
+// shut closes c. Nothing is unwritten then, so its error loses nothing.
 func shut(c io.Closer) { _ = c.Close() }

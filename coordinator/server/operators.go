@@ -25,25 +25,25 @@ import (
 //go:embed openapi.json
 var openAPI []byte
 
-// route is one request that the operator's listener answers, to whom.
+// route is one request of the operator's listener, and the role that it needs.
 type route struct {
 	pattern string     // as http.ServeMux has it
 	role    store.Role // "": anybody, with nothing to show
 	serve   http.HandlerFunc
 }
 
-// whoKey is where a request's context has its operator.
+// whoKey is the key of the operator in a request's context.
 type whoKey struct{}
 
-// who is the operator of a request that was let through.
+// who returns the operator of an authorized request.
 func who(r *http.Request) store.Operator {
 	o, _ := r.Context().Value(whoKey{}).(store.Operator)
 	return o
 }
 
-// shows is the operator whose token a request shows as "Authorization: Bearer", nil for
-// nobody's; the error is signin.ErrRefused or ErrAway where an OpenID issuer's is no good. It is
-// never taken from a cookie or an address: a page of another origin cannot make a browser send it.
+// shows returns the operator whose token a request has in "Authorization: Bearer"; nil for an
+// unknown one. The error is signin.ErrRefused or ErrAway if an OpenID issuer's token fails. Cookies
+// and addresses hold no token, so no page of another origin can make a browser send it.
 func (s *desk) shows(r *http.Request) (*store.Operator, error) {
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
@@ -66,7 +66,7 @@ func (s *desk) shows(r *http.Request) (*store.Operator, error) {
 	return &o, err
 }
 
-// ofFleet refuses those who were shown one job alone what is of the whole fleet: the devices of all jobs.
+// ofFleet refuses operators of a single job what belongs to the whole fleet: the devices of all jobs.
 func ofFleet(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if who(r).Job != "" {
@@ -77,7 +77,7 @@ func ofFleet(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// asks lets through who shows the token of an operator with the role.
+// asks admits requests with the token of an operator who has the role.
 func (s *desk) asks(role store.Role, serve http.HandlerFunc) http.HandlerFunc {
 	if role == "" {
 		return serve
@@ -108,13 +108,13 @@ func (s *desk) asks(role store.Role, serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// mostAsked bounds what a request may say, in bytes.
+// mostAsked bounds a request's body, in bytes.
 const mostAsked = 4096
 
-// told reads a request's JSON, of the keys that v has; it answers where that fails.
+// told reads a request's JSON into v, whose keys alone are accepted. On failure it answers the request.
 func told(w http.ResponseWriter, r *http.Request, v any) bool { return toldMore(w, r, v, mostAsked) }
 
-// toldMore is told with another bound.
+// toldMore is told with a bound of most bytes.
 func toldMore(w http.ResponseWriter, r *http.Request, v any, most int64) bool {
 	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
 	dec.DisallowUnknownFields()
@@ -129,7 +129,7 @@ func toldMore(w http.ResponseWriter, r *http.Request, v any, most int64) bool {
 	return true
 }
 
-// life is so many seconds, of which an overflow makes none.
+// life is seconds as a duration; 0 if it is out of range.
 func life(seconds int64) time.Duration {
 	if seconds < 0 || seconds > 1<<32 {
 		return 0
@@ -137,7 +137,7 @@ func life(seconds int64) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// serveWho says as whom one asks.
+// serveWho serves the operator of the request.
 func (s *desk) serveWho(w http.ResponseWriter, r *http.Request) {
 	o := who(r)
 	w.Header().Set("Content-Type", "application/json")
@@ -218,8 +218,8 @@ func (s *desk) serveReached(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// reached is how devices come to what the desk is of, without a secret; empty before serve has
-// said how.
+// reached returns the token by which devices reach the desk's jobs, without a secret; empty before
+// serve has stored one.
 func (s *desk) reached(f *store.Fleet) (token string, err error) {
 	if s.leads != "" {
 		return s.leads, nil
@@ -237,7 +237,7 @@ type Invited struct {
 	SVG  string `json:"svg,omitempty"`
 }
 
-// invited leads who is invited by a secret to the address that serve said last.
+// invited adds to an invitation its link and QR code, at the address that serve stored last.
 func (s *desk) invited(f *store.Fleet, i store.Invitation, secret []byte) (Invited, error) {
 	out := Invited{Invitation: i, Secret: secret}
 	reached, err := s.reached(f)

@@ -40,23 +40,23 @@ type DocumentConfig struct {
 	Split     string // one of DocumentSplits
 	Clients   int    // how many clients; their names go to Example.User
 	PerClient int    // documents of each client
-	Providers int    // who send documents to one client, 0 means 4; each to one client only
-	// Seen is the share of documents that providers of the training split sent, to whom the client of the same number is
-	// known there; 0..1. The red split's is a half.
+	Providers int    // of each client, 0 means 4; each sends to one client only
+	// Seen is the share of a client's documents, in 0..1, from providers that the training split's client of the same
+	// number has, too. The red split's is a half.
 	Seen float64
 	// Identifiers gives each provider a tax number and a registration id, which half of its
 	// documents print, and some of their questions ask for. All else stays as it is.
 	Identifiers bool
 	// Sheets are the most pages of a document, 0 means 1. Each page is an example of its own, asked for what is on it.
 	Sheets int
-	// Asked says how often each key is asked for where it can be, in proportions; nil: all alike, but identifiers less. A page
-	// that has none of its keys is not asked.
+	// Asked weighs the keys that questions ask for, among those on a page; nil: all alike, identifiers less. A page with
+	// none of these keys gets no question.
 	Asked map[string]int
 
 	// Pages, Noise and Unnamed set what a scanner makes of a document. All else stays the same.
 	Pages bool    // each with a picture of its page, of PageSideDrawn pixels
-	Noise float64 // of letters and digits that are read as another one, 0..1; answers are the printed ones
-	// Unnamed leaves the sender's name out of what is printed and read: the logo alone tells it.
+	Noise float64 // share of letters and digits that are misread, 0..1; answers are as printed
+	// Unnamed leaves the sender's name out of the text: only the logo shows the sender.
 	Unnamed bool
 }
 
@@ -138,7 +138,7 @@ const maxAsked = 1 << 20
 
 // client appends a client's documents.
 func (cfg DocumentConfig) client(to []Example, split, client int) []Example {
-	own := min(split, testSplit) // whose providers it has
+	own := min(split, testSplit) // the split with its providers
 	senders := cfg.senders(own, split, client)
 	var seen []*sender
 	if cfg.Seen > 0 {
@@ -166,7 +166,7 @@ func (cfg DocumentConfig) client(to []Example, split, client int) []Example {
 	return to
 }
 
-// senders are who send a client the documents of a split, of whom another split may tell, too.
+// senders returns the providers of a client's documents of a split; another split may have them, too.
 func (cfg DocumentConfig) senders(of, split, client int) []*sender {
 	known := make([]*sender, cfg.Providers)
 	for k := range known {
@@ -183,8 +183,8 @@ func (cfg DocumentConfig) senders(of, split, client int) []*sender {
 	return known
 }
 
-// SeenProviders are the keys of a set's providers of whom the training set has documents, in
-// order: whom an audit of a model that was trained on it calls members.
+// SeenProviders returns the sorted keys of a set's providers that the training set has, too: an
+// audit of a model trained on that set calls them members.
 func SeenProviders(set, training *Set) []string {
 	trained, seen := map[string]bool{}, map[string]bool{}
 	for _, e := range training.Examples {

@@ -41,8 +41,8 @@ var transcribeKind = kind{columns: transcribeColumns, takes: []dataset.Form{data
 	return t, nil
 }}
 
-// mostCharacters of a text that so many frames may spell: half as many, which of frames of 20
-// ms are 25 a second.
+// mostCharacters is the longest text that frames may spell: half as many characters, so 25 a
+// second with frames of 20 ms.
 func mostCharacters(frames int) int { return (frames + 1) / 2 }
 
 func transcribeColumns(l *model.Layout, sequence int) []Column {
@@ -122,7 +122,7 @@ func (t *transcribe) Any(below func(n int) int) string {
 	return text
 }
 
-// mostAny is how long a text is that stands for one that is not known.
+// mostAny is the length of a text that replaces an unknown one.
 const mostAny = 3
 
 func (t *transcribe) Text(labels []int) string {

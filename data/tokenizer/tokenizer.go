@@ -28,8 +28,8 @@ type Tokenizer interface {
 	// PadID is what EncodeFixed fills up with; -1 if the file names none, which no
 	// model that masks padding takes (ParseFor).
 	PadID() int32
-	// UnknownID is what stands for text that no piece covers; -1 where every text
-	// is covered.
+	// UnknownID replaces text that no piece covers; -1 if pieces cover every
+	// text.
 	UnknownID() int32
 }
 
@@ -95,7 +95,7 @@ func ParseWithin(data []byte, vocab int) (Tokenizer, error) {
 	return t, nil
 }
 
-// frame is what special tokens a text is put between.
+// frame is the special tokens around a text.
 type frame struct {
 	before, after []int32
 	pad           int32
@@ -104,7 +104,7 @@ type frame struct {
 // maxFrame bounds the special tokens around one text.
 const maxFrame = 2
 
-// fixed frames what encode gives, which need not look at text beyond limit ids.
+// fixed puts the frame around encode's ids. encode may stop reading text after limit ids.
 func (f frame) fixed(seq int, encode func(limit int) []int32) []int32 {
 	if seq < 2 {
 		panic(fmt.Sprintf("tokenizer: EncodeFixed needs a length of at least 2, got %d", seq))

@@ -32,7 +32,7 @@ type Trainer interface {
 // that Train makes: bits differ, by the size of a cohort too.
 type Cohort interface {
 	Trainer
-	// Together is the most tasks that TrainAll takes; below 2 it is of no use.
+	// Together is the most tasks that TrainAll takes; below 2 call Train instead.
 	Together() int
 	// TrainAll is Train for every task. They are alike but for their batches and,
 	// possibly, their starts and numbers of steps.
@@ -71,7 +71,7 @@ type Task struct {
 	// Batches yields Steps batches of one shape, made one at a time: each is good
 	// until the next is asked for.
 	Batches iter.Seq2[Batch, error]
-	// Features are kept of recordings that frozen convolutions hear; nil: none are.
+	// Features caches what the frozen convolutions compute of recordings; nil: no cache.
 	Features *Features
 	// Work is the most that all steps may take together, in units of an eighth of an
 	// instruction, as far as the trainer can tell; 0: no limit.

@@ -14,10 +14,10 @@ import (
 type Roll struct {
 	dp.Population
 	runs   []*run
-	starts []int // the place of each run's first
+	starts []int // the index of each run's first device
 }
 
-// Who returns the device at a place.
+// Who returns the device at index i.
 func (r Roll) Who(i int) round.Device {
 	at, is := slices.BinarySearch(r.starts, i)
 	if !is {
@@ -26,8 +26,8 @@ func (r Roll) Who(i int) round.Device {
 	return r.runs[at].members[i-r.starts[at]].n
 }
 
-// run is the devices whose identities have one beginning. These stand beside each other: of
-// ten million devices, to look each up would be most of a draw's time.
+// run holds the devices whose identities begin alike, one after another in memory: looking up
+// ten million devices one by one would take most of a draw's time.
 type run struct {
 	members []member // sorted: those in draws first, each in the order of their identities
 	in      int      // in draws
@@ -40,12 +40,12 @@ type member struct {
 	n  round.Device
 }
 
-// beginning says in which run an identity is.
+// beginning is the prefix of an identity that chooses its run.
 type beginning [dp.RunBytes]byte
 
 func beginningOf(id [32]byte) beginning { return beginning(id[:dp.RunBytes]) }
 
-// runs is devices in the order of their identities.
+// runs holds devices in the order of their identities.
 type runs struct {
 	by      map[beginning]*run
 	ordered []*run
@@ -65,7 +65,7 @@ func (r *runs) add(d *Device) {
 	in.changed = true
 }
 
-// roll sorts runs that have changed, and is what all of them come to.
+// roll sorts the runs that have changed, and returns the Roll of all runs.
 func (r *runs) roll(out func(round.Device) bool) (Roll, error) {
 	for _, in := range r.ordered {
 		if in.changed {
@@ -74,7 +74,7 @@ func (r *runs) roll(out func(round.Device) bool) (Roll, error) {
 			}
 		}
 	}
-	// Whichever members are first: runs differ in how all of theirs begin.
+	// Any member of a run decides: all of its identities begin alike, and no other run's do.
 	slices.SortFunc(r.ordered, func(a, b *run) int { return bytes.Compare(a.members[0].id[:], b.members[0].id[:]) })
 	var roll Roll
 	var sums []dp.Run
@@ -122,7 +122,7 @@ func (f *Fleet) Roll() (Roll, error) {
 }
 
 // There returns the devices that could be assigned now and may be drawn, in the order of their identities, but for
-// those of which except says so; it may be nil.
+// those for which except returns true; except may be nil.
 func (f *Fleet) There(now time.Time, except func(*Device) bool) (Roll, error) {
 	there := runs{by: map[beginning]*run{}}
 	for d := range f.ready {
@@ -133,7 +133,7 @@ func (f *Fleet) There(now time.Time, except func(*Device) bool) (Roll, error) {
 	return there.roll(func(round.Device) bool { return false })
 }
 
-// RollBut is Roll without those of which except says so.
+// RollBut is Roll without the devices for which except returns true.
 func (f *Fleet) RollBut(except func(*Device) bool) (Roll, error) {
 	some := runs{by: map[beginning]*run{}}
 	for _, d := range f.all {

@@ -147,7 +147,7 @@ type work struct {
 	batch task.Batch
 }
 
-// harmless is the training at a rate by which made-up data does not diverge.
+// harmless returns the training with a rate so low that made-up data does not diverge.
 func (b *Round) harmless() training.Spec {
 	s := b.Spec
 	s.LearningRate = 1e-4
@@ -226,7 +226,7 @@ func (w *work) time(ctx context.Context, kernel string, cores int, lasts time.Du
 	return Kernel{kernel, median, float64(t.Batch) / median, start.Seconds()}, nil
 }
 
-// batches yields the one batch again and again, and notes when.
+// batches yields the same batch again and again, and notes when.
 func (w *work) batches(n int, at *[]time.Time) iter.Seq2[task.Batch, error] {
 	return func(yield func(task.Batch, error) bool) {
 		for range n {
@@ -240,7 +240,7 @@ func (w *work) batches(n int, at *[]time.Time) iter.Seq2[task.Batch, error] {
 	}
 }
 
-// faster is the kernel that join uses, and one that took less here by more than two runs differ; none is empty.
+// faster returns the kernel that join uses, and the fastest one if it beats that by more than noise; else best is empty.
 func (r Report) faster() (used, best Kernel) {
 	const differ = 1.05
 	for i, k := range r.Kernels {
@@ -253,7 +253,7 @@ func (r Report) faster() (used, best Kernel) {
 	return used, best
 }
 
-// Print writes it for people.
+// Print writes the report as text.
 func (r Report) Print(w io.Writer) error {
 	fmt.Fprintf(w, "rank %d, batches of %d x %d tokens, an update of %d values; program %d kB, memory %.1f MB, %.2f GFLOP a step\n",
 		r.Rank, r.Batch, r.Sequence, r.Values, r.Program/1000, float64(r.Memory)/1e6, float64(r.FLOPs)/1e9)

@@ -84,7 +84,7 @@ func (r resting) wait(ctx context.Context, p *Part) error {
 	}
 }
 
-// watch leaves once the rule no longer allows work and no round is under way, or one that takes too long.
+// watch leaves once the rule no longer allows work and either no round is under way or the round takes too long.
 func (r resting) watch(ctx context.Context, busy *busy, leave func()) {
 	look := time.NewTicker(r.every)
 	defer look.Stop()
@@ -109,7 +109,7 @@ func (r resting) watch(ctx context.Context, busy *busy, leave func()) {
 	}
 }
 
-// busy is whether a device is in a round.
+// busy records whether a device is in a round.
 type busy struct {
 	mu sync.Mutex
 	in bool

@@ -42,7 +42,7 @@ func newView(stderr io.Writer, events *json.Encoder, promised func() uint64) *vi
 	return v
 }
 
-// Write takes the standing line away and writes.
+// Write erases the progress line, then writes b.
 func (v *view) Write(b []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -50,7 +50,7 @@ func (v *view) Write(b []byte) (int, error) {
 	return v.w.Write(b)
 }
 
-// Clear takes the standing line away.
+// Clear erases the progress line.
 func (v *view) Clear() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -99,7 +99,7 @@ func (v *view) Show(e edge.Event) {
 // repaint is how often steps of one state are shown.
 const repaint = 100 * time.Millisecond
 
-// often tells of events that come many times a round.
+// often reports whether an event comes many times a round.
 func often(e edge.Event) bool {
 	return (e.State == edge.Training || e.State == edge.Fetching || e.State == edge.Uploading) && e.Done > 0
 }
@@ -138,7 +138,7 @@ func (v *view) line(e edge.Event, now time.Time) string {
 	return strings.Join(append(parts, doing, "sent "+terminal.Bytes(v.up), "received "+terminal.Bytes(v.down)), " · ")
 }
 
-// bar is a share as a picture.
+// bar draws a share as a bar.
 func bar(share float64) string {
 	const cells = 16
 	full := int(max(0, min(1, share)) * cells)
@@ -270,7 +270,7 @@ type pace struct {
 	last    time.Time // when version was
 }
 
-// note takes in how many rounds are made.
+// note records how many rounds are made.
 func (p *pace) note(version uint64, now time.Time) {
 	if p.seen && version == p.version {
 		return

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Learning watches whether a job's validation accuracy rises, so that one that does
-// not is said and not shown as progress.
+// Learning watches whether a job's validation accuracy rises, so that a job that does
+// not learn is reported, instead of shown as progress.
 type Learning struct {
 	majority float64 // accuracy of always saying the commonest label
 	texts    int     // that an accuracy is a mean over
@@ -17,27 +17,27 @@ type Learning struct {
 	at        int // version of the best
 	last      int // version of the last measurement
 	saidFloor bool
-	saidStall float64 // the best that a stall was last said of
+	saidStall float64 // the best accuracy when a stall was last reported
 	below     int     // measurements in a row far below the best
 	saidFall  bool
 }
 
-// NewLearning watches a job of so many rounds, whose accuracies are means over so many texts
-// of which the commonest label has a share.
+// NewLearning watches a job of the given number of rounds. Its accuracies are means over the
+// given number of texts; majority is the share of the commonest label, in 0..1.
 func NewLearning(majority float64, texts, rounds int) *Learning {
 	return &Learning{majority: majority, texts: texts, rounds: rounds}
 }
 
-// leastFall is how far accuracy must have fallen to be said to.
+// leastFall is the least fall of accuracy that is reported, as a share of all texts.
 const leastFall = 0.15
 
-// leastSeen is how many measurements say something.
+// leastSeen is the number of measurements before anything is reported.
 const leastSeen = 4
 
-// observe takes a measurement in and returns what is to be said of it, mostly
-// nothing. Who rises slowly is not said to stand still: each new best counts, however
-// small the step. To be above the commonest label takes two standard errors, and to be
-// said to stand still again a rise of one.
+// observe records a measurement and returns a message, mostly empty. A slow rise is no
+// stall: each new best counts, however small the step. Accuracy is above the commonest
+// label at two standard errors. After a stall was reported, the next report needs a rise
+// of one standard error first.
 func (l *Learning) observe(version int, accuracy float64) string {
 	if l == nil || version <= l.last || l.texts == 0 {
 		return ""
@@ -60,7 +60,7 @@ func (l *Learning) observe(version int, accuracy float64) string {
 			"See whether texts and labels fit each other; else lower training.learning_rate", l.seen, 100*l.best, 100*l.majority)
 	}
 	deviation := math.Sqrt(math.Max(l.best*(1-l.best), 0.01) / float64(l.texts))
-	// Ranks differ in accuracy from round to round: one that is far below says nothing, several in a row do.
+	// Ranks differ in accuracy from round to round: only several low ones in a row are a fall.
 	if l.below++; l.best-accuracy <= max(leastFall, 4*deviation) {
 		l.below = 0
 	}

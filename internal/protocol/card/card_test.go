@@ -41,7 +41,7 @@ func made(t testing.TB) (*wire.Job, [32]byte, Card) {
 	return j, task, New(j, task, statement.Statement{Organisation: "Example"}, g, Fleet{Epsilon: 8, Delta: 1e-6})
 }
 
-// TestGolden holds the format: other programs read it. go test -update writes it anew.
+// TestGolden fixes the format, which other programs read. go test -update rewrites the files.
 func TestGolden(t *testing.T) {
 	_, _, c := made(t)
 	b, err := json.MarshalIndent(c, "", "  ")
@@ -127,7 +127,7 @@ func TestOpens(t *testing.T) {
 	}
 }
 
-// TestEveryFieldOfTheMechanismIsHeld changes one after another.
+// TestEveryFieldOfTheMechanismIsHeld changes each field in turn: Holds must refuse the job.
 func TestEveryFieldOfTheMechanismIsHeld(t *testing.T) {
 	j, task, c := made(t)
 	of := reflect.TypeFor[Mechanism]()

@@ -15,9 +15,9 @@ import (
 )
 
 // Silence is how long nothing may happen: no value, no change in what the sides
-// say, and hardly any work of this process or of those that it started. Who hangs
-// waits; who starves on a busy machine works, slowly, or does not even look at the
-// clock, and neither counts as silence.
+// say, and hardly any work of this process or of its children. A party that hangs
+// only waits. One that starves on a busy machine works slowly, or does not even look
+// at the clock: neither counts as silence.
 const Silence = 30 * time.Second
 
 // A wait looks about once in a tick. idle is how much of a tick's processor time
@@ -27,7 +27,7 @@ const (
 	idle = tick / 50
 )
 
-// Longest bounds a wait whose sides talk on for ever.
+// Longest bounds a wait whose sides never fall silent.
 const Longest = 8 * time.Minute
 
 // A Side describes the state of one party of a test, on one line or several. It is called from other goroutines
@@ -119,8 +119,8 @@ func newWait(sides []Side) *waiting {
 	return &waiting{sides: sides, tick: time.NewTicker(tick), began: now, seen: now}
 }
 
-// worked is the processor time that this process, and those that it started and that
-// run, have had. Tests replace it.
+// worked is the processor time of this process and of its children that still run. Tests
+// replace it.
 var worked = func() time.Duration { return cputime.Now() + children() }
 
 // stalled says why the wait is over, or nothing.

@@ -1,5 +1,5 @@
-// Package hosted trains on a GoMLX backend of this host, such as XLA's: the graphs of the compiled
-// programs, in simulations that no sandbox has to hold. No device links it.
+// Package hosted trains on a GoMLX backend of this host, such as XLA's. It runs the graphs of the
+// compiled programs for simulations, which need no sandbox. No device links it.
 //
 //	tr := hosted.New(backend, 4, program.Read) // a trainer.Trainer
 package hosted
@@ -87,7 +87,7 @@ func (h *Trainer) Train(ctx context.Context, t trainer.Task) ([]float32, error) 
 	return delta, nil
 }
 
-// finite refuses an update that is not.
+// finite refuses an update with values that are not finite.
 func finite(delta []float32) error {
 	for i, v := range delta {
 		if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {
@@ -110,9 +110,9 @@ func (s *step) fits(task trainer.Task) error {
 	return nil
 }
 
-// take returns the task's step, for so many clients at once (0: one, without an axis of
-// them), and holds it; concurrent tasks of one kind wait for
-// the one that compiles.
+// take returns the task's step for a number of clients at once (0: one client, without
+// an axis of clients), and holds it. Concurrent tasks of one kind wait for the one that
+// compiles.
 func (h *Trainer) take(ctx context.Context, t trainer.Task, clients int) (*step, error) {
 	sum := stepSum(t.Program, clients)
 	h.mu.Lock()
@@ -139,14 +139,14 @@ func (h *Trainer) take(ctx context.Context, t trainer.Task, clients int) (*step,
 		h.put(s)
 		return nil, ctx.Err()
 	}
-	if errors.Is(s.err, context.Canceled) { // anyone who compiled it was stopped, we were not
+	if errors.Is(s.err, context.Canceled) { // the task that compiled it was stopped, this one was not
 		h.put(s)
 		return h.take(ctx, t, clients)
 	}
 	return h.held(s)
 }
 
-// held is a step that is made, or why it could not be.
+// held returns a step that is made, or the error of making it.
 func (h *Trainer) held(s *step) (*step, error) {
 	if s.err != nil {
 		h.put(s)
