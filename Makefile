@@ -55,6 +55,7 @@ SLOW := ^Test(AMillionClients|Compliance|AccountsBoundTheLedger|AccountsOfAStran
 quick: ## Run the core's tests without the slow ones, in a minute or less (PKG=./edge/... for some)
 	$(GO) test $(TESTFLAGS) -short -skip '$(SLOW)' $(or $(PKG),./...)
 
+# With STARLING_SMOLLM2=FOLDER the tutorial is run over the published SmolLM2-135M-Instruct, 5 minutes of a core.
 nightly: ## Run all tests with all cases, of which make test plays some (hostile fields, flaws that are put back)
 	STARLING_NIGHTLY=1 $(MAKE) test
 

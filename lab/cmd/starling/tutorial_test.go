@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -140,6 +141,14 @@ func TestTutorial(t *testing.T) {
 		}
 	}
 	if ran < 15 || len(exact) != 2 {
-		t.Errorf("%d commands ran, exact matches %q", ran, exact)
+		t.Fatalf("%d commands ran, exact matches %q", ran, exact)
+	}
+	before, err := strconv.ParseFloat(exact[0], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// It came to 52.5 of a hundred; of 40 commands a quarter is more than three standard deviations below.
+	if after, err := strconv.ParseFloat(exact[1], 64); err != nil || real && after < before+25 {
+		t.Errorf("%v: %v %% of the calls are right before, %v %% after", err, before, after)
 	}
 }
