@@ -91,6 +91,7 @@ internal/protocol/contract: dp internal/leaf/l2 model/evaluate/metric internal/p
 model/hub: internal/leaf/durable model
 model/evaluate/metric: model
 model/evaluate/answer: data/dataset model model/nn data/task data/tokenizer
+model/evaluate/linear: data/dataset data/task
 model/evaluate: data/dataset model/evaluate/answer model/evaluate/metric model model/nn data/task
 internal/protocol/card: dp internal/protocol/wire job/statement
 internal/protocol/cbor:
@@ -115,7 +116,7 @@ internal/leaf/pattern:
 internal/leaf/l2:
 internal/testkit/mutant: internal/testkit/nightly
 internal/testkit/nightly:
-internal/app/outcome: coordinator/monitor dp model/evaluate internal/app/sim internal/leaf/terminal job model
+internal/app/outcome: coordinator/monitor dp data/dataset model/evaluate model/evaluate/linear internal/app/sim internal/leaf/terminal job model
 internal/leaf/palette:
 internal/leaf/pipes:
 internal/app/predict: data/audio data/dataset model/evaluate/answer internal/app/engine internal/leaf/named internal/leaf/terminal model model/nn data/task data/tokenizer internal/app/usage
@@ -186,7 +187,7 @@ lab/loadtest: internal/protocol/contract internal/protocol/wire secagg/log quant
 lab/prospect: coordinator/core data/dataset data/task internal/app/fleetdata internal/app/guarantee internal/app/usage job model lab/sweep
 lab/pretraining: data/dataset internal/leaf/seeded internal/leaf/strict job/training model model/nn data/task data/tokenizer model/trainer
 lab/readers:
-lab/sweep: internal/leaf/named coordinator/core model/evaluate/metric wasm/program data/dataset data/dataset/partition dp dp/accounting edge internal/leaf/durable internal/leaf/nearest internal/leaf/strict job model quant simulate data/task
+lab/sweep: internal/leaf/named internal/app/progress coordinator/core model/evaluate/linear model/evaluate/metric wasm/program data/dataset data/dataset/partition dp dp/accounting edge internal/leaf/durable internal/leaf/nearest internal/leaf/strict job model quant simulate data/task
 lab/voices: data/audio internal/leaf/strict
 secagg/log: internal/protocol/cbor secagg/log/vrf
 quant/nf4:

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
+	"github.com/starling-fl/starling/model/evaluate/linear"
 	"github.com/starling-fl/starling/model/evaluate/metric"
 	"github.com/starling-fl/starling/simulate"
 	"github.com/starling-fl/starling/wasm/program"
@@ -50,6 +51,7 @@ type Lab struct {
 
 	packed  *model.Base // Base as a job with a base_format asks for it
 	baseSum string      // SHA-256 of Base, hexadecimal; "" until it is asked for
+	linear  map[linearKey]*linear.Score
 }
 
 // baseFor is Base as a job asks for it.

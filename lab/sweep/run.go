@@ -56,6 +56,8 @@ type Record struct {
 	// MajorityAccuracy is the accuracy that always saying the test split's commonest label has; 0
 	// where there are no labels.
 	MajorityAccuracy float64 `json:"commonest,omitempty"`
+	// References are what the accuracy is held to beside it; nil of a record that an older program made.
+	References *References `json:"references,omitempty"`
 	// ANLS is of answers, which have no classes: accuracies are then exact matches.
 	// Of questions from several data sets it is the mean over the sets of each one's mean,
 	// and Sources has these; TabFact's is accuracy, as its publishers have it.
@@ -210,6 +212,12 @@ func (l *Lab) make(ctx context.Context, p Point, id, folder string) (*Record, er
 		l.Doing(fmt.Sprintf("scoring rank %d on the test part", result.BestRank))
 	}
 	if err := r.fill(ctx, s, result); err != nil {
+		return nil, err
+	}
+	if l.Doing != nil {
+		l.Doing("scoring the untouched base and a linear model on the test part")
+	}
+	if r.References, err = l.refer(ctx, s); err != nil {
 		return nil, err
 	}
 	r.Seconds = time.Since(began).Seconds()

@@ -203,5 +203,8 @@ func (e *Labelled) Scored(said [][]int, loss float64) Score {
 	return task.ScoreOf(e.task, said, e.Right, loss, e.Classes, e.names)
 }
 
+// Set returns the examples with the names of their classes.
+func (e *Labelled) Set() *dataset.Set { return &dataset.Set{Labels: e.names, Examples: e.Examples} }
+
 // MajorityAccuracy is the accuracy of always predicting the most common labels.
 func (e *Labelled) MajorityAccuracy() float64 { return task.MajorityAccuracy(e.Right) }

@@ -252,6 +252,13 @@ func (f Config) Run(ctx context.Context, told io.Writer) (evaluation.Printer, er
 	if err := r.Measure(ctx, layout, result.Result, splits.Test, f.EveryRank); err != nil {
 		return nil, err
 	}
+	pooled := &dataset.Set{Name: data.Name, Labels: data.Labels}
+	for _, c := range data.Clients {
+		pooled.Examples = append(pooled.Examples, c.Examples...)
+	}
+	if err := r.Refer(ctx, layout, outcome.OnDevices, pooled, data.Test); err != nil {
+		return nil, err
+	}
 	if written != nil {
 		out, err := written.Report(ctx, r, result.Adapter)
 		if err != nil {

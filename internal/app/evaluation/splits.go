@@ -118,6 +118,9 @@ func (s Labelled) Report(ctx context.Context, r outcome.Report, layout *model.La
 		if err := r.Measure(ctx, layout, result, s.Test, everyRank); err != nil {
 			return nil, err
 		}
+		if err := r.Refer(ctx, layout, outcome.OnValidation, s.Validation.Set(), s.Test.Set()); err != nil {
+			return nil, err
+		}
 	}
 	return r, nil
 }

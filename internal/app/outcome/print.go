@@ -115,6 +115,9 @@ func (r Report) printAccuracy(b *strings.Builder, width int) {
 		row("commonest label", &r.majority, nil, nil, "")
 	}
 	row("untouched base", &r.BaseAccuracy, nil, nil, "")
+	if r.Linear != nil {
+		row("linear over words", &r.Linear.Accuracy, &r.Linear.MacroF1, nil, "")
+	}
 	if r.HeadOnly != nil {
 		row("head only", r.HeadOnly, r.HeadOnlyMacroF1, nil, "(*)")
 	}
@@ -145,6 +148,16 @@ func (r Report) printAccuracy(b *strings.Builder, width int) {
 			of, base = "tokens that come next", "the untouched base"
 		}
 		b.WriteString(terminal.Wrap(fmt.Sprintf("Accuracy is of %s; perplexity %.2f, of %s %.2f", of, *r.BestPerplexity, base, *r.BasePerplexity), width, "") + "\n")
+	}
+	switch {
+	case r.Linear != nil && r.LinearOf == OnDevices:
+		b.WriteString(terminal.Wrap(fmt.Sprintf("Linear over words: TF-IDF with a logistic regression, trained on the devices' %d texts in one place, "+
+			"which a demonstration alone has", r.Linear.Texts), width, "") + "\n")
+	case r.Linear != nil:
+		b.WriteString(terminal.Wrap(fmt.Sprintf("Linear over words: TF-IDF with a logistic regression, trained on the %d validation examples, "+
+			"and on no device's", r.Linear.Texts), width, "") + "\n")
+	case r.referred:
+		b.WriteString("There is no linear reference for this task.\n")
 	}
 	if r.HeadOnly != nil {
 		b.WriteString(terminal.Wrap("(*) measured once under these settings; make bench remakes it", width, "") + "\n")

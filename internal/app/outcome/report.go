@@ -5,14 +5,17 @@ package outcome
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strconv"
 
 	"github.com/starling-fl/starling/coordinator/monitor"
+	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/dp"
 	"github.com/starling-fl/starling/internal/app/sim"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
 	"github.com/starling-fl/starling/model/evaluate"
+	"github.com/starling-fl/starling/model/evaluate/linear"
 )
 
 // Report is what a finished job says of itself, for people as a table and for
@@ -44,6 +47,11 @@ type Report struct {
 	// was never measured.
 	HeadOnly        *float64 `json:"head_only_accuracy"`
 	HeadOnlyMacroF1 *float64 `json:"head_only_macro_f1"`
+
+	// Linear is what a linear model over words comes to on the same test split; nil where the task has none.
+	Linear *linear.Score `json:"linear,omitempty"`
+	// LinearOf says whose texts it was trained on.
+	LinearOf Trained `json:"linear_of,omitempty"`
 
 	EpsilonSimulated *float64 `json:"epsilon_simulated"` // nil in a reproducible run
 	EpsilonDelivered *float64 `json:"epsilon_delivered"`
@@ -80,6 +88,7 @@ type Report struct {
 	method   string  // that has no ranks; "" if it has, or trains the head alone
 	majority float64 // share of the commonest label in the test split
 	ranks    []int   // in the order of the table
+	referred bool    // a linear model was looked for
 	writes   bool    // accuracy is of tokens that come next; else of masked ones
 	clipNorm float64 // of the first round
 }
@@ -117,6 +126,31 @@ func (r *Report) Measure(ctx context.Context, layout *model.Layout, result monit
 	r.BaseAccuracy, r.BasePerplexity, r.majority = untouched.Accuracy, untouched.Perplexity, test.MajorityAccuracy()
 	r.BaseWordErrors = untouched.WordErrors
 	return nil
+}
+
+// Trained says whose texts a linear reference was trained on.
+type Trained string
+
+// Whose they are.
+const (
+	OnDevices    Trained = "devices"    // all devices' texts in one place, which a demonstration alone has
+	OnValidation Trained = "validation" // the public validation examples, which a coordinator has without any device
+)
+
+// Refer adds the linear reference, if the task has one: a model that is trained on one set, and tested on another.
+func (r *Report) Refer(ctx context.Context, layout *model.Layout, of Trained, train, test *dataset.Set) error {
+	r.referred = true
+	if layout.Method.Task != model.TaskClassify {
+		return nil
+	}
+	score, err := linear.Against(ctx, train, test)
+	if err == nil {
+		r.Linear, r.LinearOf = score, of
+	}
+	if errors.Is(err, linear.ErrNone) {
+		return nil
+	}
+	return err
 }
 
 // Settle copies the coordinator's result of the job into the report.

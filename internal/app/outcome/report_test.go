@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/internal/testkit/tiny"
+	"github.com/starling-fl/starling/model"
 )
 
 func TestReportFits(t *testing.T) {
@@ -29,6 +33,40 @@ func TestReportFits(t *testing.T) {
 		"Once, all devices together: 0 B up, 2.0 MB down", "--test-every-rank"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+// Refer says whose texts the linear reference was trained on, or that the task has none.
+func TestLinearReference(t *testing.T) {
+	base := tiny.Base(t, 16, 2, 16)
+	set := func(n int) *dataset.Set {
+		s := &dataset.Set{Labels: []string{"a", "b"}}
+		for i := range n {
+			s.Examples = append(s.Examples, dataset.Example{Text: []string{"ape", "bear"}[i%2], Label: i % 2})
+		}
+		return s
+	}
+	for want, c := range map[string]struct {
+		task model.TaskKind
+		of   Trained
+	}{
+		"the devices' 8 texts in one place":    {model.TaskClassify, OnDevices},
+		"8 validation examples, and on no":     {model.TaskClassify, OnValidation},
+		"is no linear reference for this task": {model.TaskTag, OnDevices},
+	} {
+		l, err := model.NewLayout(base.Config, model.Method{RMax: 1, Alpha: 1, Task: c.task}, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r Report
+		if err := r.Refer(t.Context(), l, c.of, set(8), set(4)); err != nil || (r.Linear != nil) != (c.task == model.TaskClassify) {
+			t.Errorf("%s: %+v, %v", c.task, r.Linear, err)
+		}
+		var table strings.Builder
+		r.printAccuracy(&table, 200)
+		if out := table.String(); !strings.Contains(out, want) || (r.Linear != nil) != strings.Contains(out, "linear over words    100.0 %  100.0 %") {
+			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
 }

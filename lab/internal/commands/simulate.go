@@ -43,6 +43,7 @@ type simulateFlags struct {
 	rounds     int
 	epsilon    float64
 	trueCohort bool
+	reference  bool
 	workers    int
 	set        []string
 	columns    dataset.Columns
@@ -92,6 +93,7 @@ what the simulated deployment would spend.`,
 	fl.Float64Var(&s.Alpha, "alpha", s.Alpha, "Dirichlet concentration that divides a file without users; smaller is more skewed")
 	fl.IntVar(&s.Examples, "examples", s.Examples, "mean number of examples a client holds")
 	divisionFlags(fl, s)
+	fl.BoolVar(&f.reference, "reference", false, "simulate the same without noise, and without noise and clipping, too: which of them costs what")
 	fl.StringVar(&f.out, "out", "starling-simulate", "folder that gets a folder of its own for these settings")
 	fl.StringVar(&f.plot, "plot", "", "file that shows accuracy against epsilon, bytes and rank: .svg, .pdf, .png or .tex (pgfplots); runs in --out that differ in the seed alone give it intervals")
 	fl.Var(&f.slow, "slow", "share of slow devices, how many times longer they train and how long the others do (20s): what rounds then take, and whether deadlines leave them out")
@@ -99,7 +101,7 @@ what the simulated deployment would spend.`,
 	command.Headings(fl,
 		[]string{"What is simulated", "job", "set", "base", "population", "sampling-rate", "cohort", "true-cohort", "rounds", "epsilon", "dropout", "slow", "seed"},
 		[]string{"Data", "data", "test", "examples", "alpha", "partition", "iid", "min-per-class", "min-examples", "map", "text-column", "label-column", "unlabelled"},
-		[]string{"Results", "out", "plot", "every", "validation"},
+		[]string{"Results", "out", "reference", "plot", "every", "validation"},
 		[]string{"Computing", "workers", "engine", "together", "pjrt"},
 		[]string{"Other machines", "nats", "nats-ca", "nats-cert", "nats-key", "nats-creds", "nats-pin", "nats-listen", "audit"})
 	return cmd
@@ -279,6 +281,11 @@ func runSimulate(ctx context.Context, a *command.App, f simulateFlags, given fun
 		}
 		return err
 	}
+	if f.reference && r != nil {
+		if err := controls(ctx, a.Stderr, lab, view, f.out, r); err != nil {
+			return err
+		}
+	}
 	if done {
 		fmt.Fprintln(a.Stderr, "these settings were simulated before: this is their result")
 	}
@@ -434,6 +441,7 @@ func (r simulation) print(w io.Writer) error {
 		line("  test accuracy   %5.1f %%  at rank %d, which validation chose (%.1f %%)", 100*r.Accuracy, r.Rank, 100*r.Validation)
 		line("  macro-F1        %5.1f %%", 100*r.MacroF1)
 	}
+	r.sayReferences(line)
 	line("  privacy         %s", r.Guarantee)
 	line("  noise           z %.4g; norm %.3g of the mean update's %.3g; rho %.3g", r.NoiseMultiplier, r.NoiseNorm, r.SignalNorm, r.Rho)
 	line("  clipped         %5.1f %% of updates", 100*r.Clipped)
@@ -446,6 +454,10 @@ func (r simulation) print(w io.Writer) error {
 	}
 	line("  engine          %s", r.Engine)
 	line("  took            %s", time.Duration(r.Seconds*float64(time.Second)).Round(time.Second/10))
+	if limit := r.Limit(); limit != "" {
+		line("")
+		line("%s", limit)
+	}
 	if r.Checkpoint != "" {
 		line("")
 		line("Files: %s", r.Checkpoint)

@@ -239,6 +239,9 @@ func runSweep(ctx context.Context, a *command.App, f sweepFlags, plan *sweep.Pla
 		fmt.Fprintf(a.Stderr, "%s  %.1f %%  (%s%s)\n", head, 100*r.Accuracy, note, left)
 		if !done {
 			sayWarnings(a.Stderr, head+"  ", r)
+			if limit := r.Limit(); limit != "" {
+				fmt.Fprintf(a.Stderr, "%s  %s\n", head, limit)
+			}
 		}
 	}
 	err = a.Emit(out, func(w io.Writer) error {
