@@ -111,7 +111,7 @@ func checkRestored(q querier) error {
 	case err != nil:
 		return err
 	case copied != "":
-		return fmt.Errorf("%w of %s: it has forgotten what was released since, whose budget would be spent again. Export the release, and start a new job in another folder", ErrRestored, copied)
+		return fmt.Errorf("%w of %s: it does not know later releases, so their budget would be spent a second time. Export the release, and start a new job in another folder", ErrRestored, copied)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func Write(ck *model.Checkpoint, rank int, kind string) ([]byte, error) {
 	case !known:
 		return nil, fmt.Errorf("%w: a %s is not written: only %s", ErrUnsupported, c.ModelType, slices.Sorted(maps.Keys(families)))
 	case d.Window > 0:
-		return nil, fmt.Errorf("%w: a model whose layers see the last %d tokens alone is not written (sliding_window)", ErrUnsupported, d.Window)
+		return nil, fmt.Errorf("%w: sliding_window is %d: only models whose layers see all earlier tokens are written", ErrUnsupported, d.Window)
 	case d.QueryScale != d.HeadSize:
 		return nil, fmt.Errorf("%w: query_pre_attn_scalar %d is not head_dim %d", ErrUnsupported, d.QueryScale, d.HeadSize)
 	case c.HiddenAct != "silu":

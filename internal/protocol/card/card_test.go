@@ -127,7 +127,7 @@ func TestOpens(t *testing.T) {
 	}
 }
 
-// TestEveryFieldOfTheMechanismIsHeld changes each field in turn: Holds must refuse the job.
+// TestEveryFieldOfTheMechanismIsHeld changes each field in turn: Holds must refuse the card.
 func TestEveryFieldOfTheMechanismIsHeld(t *testing.T) {
 	j, task, c := made(t)
 	of := reflect.TypeFor[Mechanism]()

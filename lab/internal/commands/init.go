@@ -60,7 +60,7 @@ goes on where it was interrupted. Nothing of the file leaves this machine.`,
 		Args:    command.NoArgs,
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.data, "data", "", "labelled file that stands for the fleet's: "+dataset.Formats)
+	fl.StringVar(&f.data, "data", "", "labelled file like the fleet's: "+dataset.Formats)
 	fl.IntVar(&f.Devices, "devices", 0, "devices that may ever take part")
 	fl.IntVar(&f.Examples, "examples", 0, "examples of a device, on average (default: the file's, divided over the devices)")
 	fl.StringVar(&f.Name, "name", "", "name of the job (default: that of the file)")
@@ -102,7 +102,7 @@ func (f *initFlags) ask(in io.Reader, out io.Writer, given func(string) bool) er
 		flag, asks, proposed string
 		take                 func(answer string) bool
 	}{
-		{"data", "Labelled file that stands for the fleet's data", "", func(s string) bool { f.data = s; return true }},
+		{"data", "Labelled file like the fleet's data", "", func(s string) bool { f.data = s; return true }},
 		{"devices", "How many devices may ever take part", "40", func(s string) bool { return whole(s, &f.Devices) }},
 		{"examples", "How many examples has one, on average (0: as the file, divided)", "0", func(s string) bool { return whole(s, &f.Examples) }},
 		{"base", "Base: a folder or a model's name (empty: the embedded one)", "", func(s string) bool { f.base = s; return true }},
@@ -137,7 +137,7 @@ func whole(text string, to *int) bool {
 func (f *initFlags) run(ctx context.Context, a *command.App) (err error) {
 	switch {
 	case f.data == "":
-		return usage.Errorf("--data is missing: a labelled file that stands for the fleet's data")
+		return usage.Errorf("--data is missing: a labelled file like the fleet's data")
 	case f.Devices == 0:
 		return usage.Errorf("--devices is missing: how many may ever take part")
 	case !(f.epsilon > 0 && f.epsilon <= 1000):

@@ -196,7 +196,7 @@ is thrown away.`,
 	f.StringVar(&heard.from, "from", "", "with --architecture hubert: a base's folder, which is trained further")
 	f.IntVar(&documents.Answer, "answer", documents.Answer, "with --architecture t5: tokens that are written at most while training")
 	f.BoolVar(&documents.patches, "patches", false, "with --architecture t5: boxes by a linear map, and the page's picture as patches (Federated DocVQA)")
-	f.BoolVar(&documents.tables, "tables", false, "with --architecture t5: generated tables with questions and with statements beside invoices")
+	f.BoolVar(&documents.tables, "tables", false, "with --architecture t5: generated tables with questions and with statements, in addition to invoices")
 	f.IntVar(&documents.sentinels, "sentinels", 0, "with --architecture t5: special tokens for so many hidden tokens of each objective of task pretrain, at most 100 (0: 4, 3 and 2)")
 	f.StringVar(&out, "out", "", "folder to write")
 	f.StringVar(&format, "format", string(model.NF4), "how matrices are stored: nf4, bf16 or f32")

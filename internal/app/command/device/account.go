@@ -108,7 +108,7 @@ file that anybody can verify; without --data it verifies such a file.`,
 	cmd.Flags().StringVar(&export, "export", "", "file to write all of it into, with what was given when: .json or .csv")
 	command.ColumnFlags(cmd.Flags(), &columns)
 	cmd.Flags().StringVar(&folder, "accounts", "", "folder of accounts (default starling/accounts in the user's configuration folder)")
-	cmd.Flags().StringVar(&identity, "identity", "", "the identity file that versions before kept the account beside (default: the file's own)")
+	cmd.Flags().StringVar(&identity, "identity", "", "the identity file, next to which older versions kept the account (default: the data file's own)")
 	return cmd
 }
 

@@ -67,7 +67,7 @@ over HTTP instead, "stream" and "logprobs" included: lm-evaluation-harness evalu
 				return usage.Wrap(r.Validate())
 			}
 			if base != "" && (dir != "" || cmd.Flags().Changed("rank")) {
-				return usage.Errorf("--base stands without --checkpoint and --rank: it has no adapter")
+				return usage.Errorf("--base excludes --checkpoint and --rank: a base has no adapter")
 			}
 			released := bases.Released
 			if base != "" {
@@ -135,7 +135,7 @@ over HTTP instead, "stream" and "logprobs" included: lm-evaluation-harness evalu
 	fl.Float64Var(&r.Temperature, "temperature", 0, "draw the next token, from scores divided by this; 0: the likeliest")
 	fl.IntVar(&r.TopK, "top-k", 0, "draw among so many likeliest tokens; 0: all")
 	fl.Float64Var(&r.TopP, "top-p", 1, "draw among the fewest likeliest tokens that together have this probability")
-	fl.Float64Var(&r.Repetition, "repetition-penalty", 1, "divide the scores of tokens that stand in the text, where above 0; 1: none")
+	fl.Float64Var(&r.Repetition, "repetition-penalty", 1, "divide positive scores of tokens already in the text by this; 1: off")
 	fl.Uint64Var(&r.Seed, "seed", 1, "of the tokens that are drawn")
 	fl.StringArrayVar(&r.Stops, "stop", nil, "text before which what is written ends (repeatable)")
 	choice.Add(fl)

@@ -46,7 +46,7 @@ claimed.`,
 	fl.StringVar(&f.shadows, "shadows", "", "folder of shadow models, each a folder with a checkpoint and members.json")
 	fl.IntVar(&f.seeds, "seeds", membership.MinSeeds, "divisions in known and attacked; below 5 nothing is claimed")
 	fl.Float64Var(&f.known, "known", membership.DefaultKnown, "share of the providers whose membership the attacker is told")
-	fl.IntSliceVar(&f.questions, "questions", membership.DefaultQuestions, "attack those with more than so many examples, one table each")
+	fl.IntSliceVar(&f.questions, "questions", membership.DefaultQuestions, "attack those with more than this many examples, one table each")
 	return cmd
 }
 

@@ -35,7 +35,7 @@ func (f *privacyFlags) rateFlag(cmd *cobra.Command) {
 	cmd.Flags().Float64Var(&f.Rate, "sampling-rate", 0, "probability of each device's coin in each round, over-selection included; 1: no sampling (required)")
 	cmd.Flags().Float64Var(&f.ProviderRate, "provider-rate", 0, "protect each provider in a device, with a coin of this probability inside it, 1 for none; 0: protect devices")
 	cmd.Flags().Float64Var(&f.Hit, "hit", 0, "probability, in a round, that a device's coin shows by more than the sum: that its shard lacks just one (privacy explain --job computes it)")
-	cmd.Flags().IntVar(&f.Separation, "separation", 0, "banded noise: a device takes part at most once in so many rounds; with --sampling-rate 1")
+	cmd.Flags().IntVar(&f.Separation, "separation", 0, "banded noise: a device takes part at most once in this many rounds; with --sampling-rate 1")
 	cmd.Flags().IntVar(&f.Band, "band", 0, "with --separation: rounds that share noise (default --separation)")
 	cmd.Flags().BoolVar(&f.Hidden, "participation-hidden", false, "with --provider-rate: nothing shows which devices take part, so that their coin amplifies too; true only where each holds one provider at most")
 }
