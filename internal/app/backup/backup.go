@@ -214,7 +214,7 @@ func (w *writer) file(name, at string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := w.tar.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: info.Size(), ModTime: w.about.Copied, Format: tar.FormatPAX}); err != nil {
+	if err := w.head(name, info.Size()); err != nil {
 		return err
 	}
 	sum := sha256.New()
@@ -225,12 +225,20 @@ func (w *writer) file(name, at string) (err error) {
 	return nil
 }
 
+// head begins an entry.
+func (w *writer) head(name string, size int64) error {
+	if err := w.tar.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: w.about.Copied, Format: tar.FormatPAX}); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
 func (w *writer) manifest() error {
 	b, err := json.MarshalIndent(w.about, "", " ")
 	if err != nil {
 		return err
 	}
-	if err := w.tar.WriteHeader(&tar.Header{Name: manifestName, Mode: 0o600, Size: int64(len(b)), ModTime: w.about.Copied, Format: tar.FormatPAX}); err != nil {
+	if err := w.head(manifestName, int64(len(b))); err != nil {
 		return err
 	}
 	_, err = w.tar.Write(b)

@@ -20,12 +20,13 @@ import (
 //	300 rounds of invoices, BitFit                            42           11     14
 //
 // Over other bases starts stay as far below (500 rounds by lab/bench/bounds, LoRA of rank 8, seed 1; shares of the
-// bounds, no start of 44,640 device-rounds scaled back):
+// bounds, no start of 59,520 device-rounds scaled back):
 //
 //	job                        rows of A    B  head rows  head biases
 //	R8, embedded base               17 %   10          4            9
 //	R8, MiniLM                      13 %    8          6            3
 //	generated documents, T5         17 %   11          -            -
+//	generated commands, Llama       16 %    7          -            -
 //
 // Starts that have an update hold one text's embeddings have a B of 1e3 to 1e6. The product of A
 // and B has no bound: if A is 0 it is 0, whatever B is. B is bounded at the scale of rank_max: where a job scales
