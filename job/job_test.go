@@ -46,6 +46,11 @@ func TestParse(t *testing.T) {
 	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "colour") {
 		t.Errorf("an unknown key: %v", err)
 	}
+	for _, data := range []string{"train-0.jsonl", "rows.csv.gz"} {
+		if _, err := Load(data); err == nil || !strings.Contains(err.Error(), "starling init --data "+data) {
+			t.Errorf("%s: %v", data, err)
+		}
+	}
 	if _, err := Load(path + "x"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}

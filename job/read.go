@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +52,9 @@ func (p *Privacy) UnmarshalYAML(decode func(any) error) error {
 // Load is Parse on a file. A relative base is looked for beside it, and so is a relative
 // validation_file.
 func Load(path string) (Job, error) {
+	if of := filepath.Ext(strings.TrimSuffix(path, ".gz")); slices.Contains([]string{".jsonl", ".csv", ".tsv", ".parquet", ".arrow"}, of) {
+		return Job{}, refuse("%s is a data file by its name (%s): a job file is YAML, and starling init --data %s writes one", path, of, path)
+	}
 	f, err := named.Once(path)
 	if err != nil {
 		return Job{}, fmt.Errorf("%w: %w", ErrInvalid, err)
