@@ -34,13 +34,12 @@ type Policy struct {
 	// trusted to add noise. Default 0.1: alone in its sum, a round reveals 72 bits at most.
 	OwnNoise float64 `yaml:"own_noise"`
 	// ExampleNoise is the least noise over what one example can move: own noise times the groups
-	// that the device's examples are in. Default 0: ExampleBits asks for 1.21 or more as it is.
+	// that the device's examples are in. Default 0: ExampleBits asks for 2.46 over 20 rounds as it is.
 	ExampleNoise float64 `yaml:"example_noise"`
 	// ExampleBits limits what all jobs that this data is given to could together tell about any one
 	// example, in bits, if no other device's update were in any sum: 1/(2 (k v)^2 ln 2) a round at
 	// own noise v in k groups. The account counts them, whatever coordinator, identity or process it
-	// was. 0: no limit. Default 3: who makes an update one text and nothing else names at most 5 words of 100 more than by
-	// guessing, of texts of eight words or more.
+	// was. 0: no limit. Default 3: see docs/RATIONALE.md.
 	ExampleBits float64 `yaml:"example_bits"`
 	// Bits limits in the same way what they could tell about all of the data: 1/(2 v^2 ln 2) a
 	// round. 0: no limit. Default 10000, 1.2 kB.
