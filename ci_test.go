@@ -41,6 +41,7 @@ func TestEveryStepHasOneJob(t *testing.T) {
 }
 
 // A release is made by make release and by nobody's actions, of a tag alone; what the job runs is shell that can be read.
+// The build runs scripts of npm's packages: the token that writes releases and the signing key are in other steps alone.
 func TestReleasesAreMadeHere(t *testing.T) {
 	b, err := os.ReadFile(".github/workflows/release.yml")
 	if err != nil {
@@ -61,5 +62,31 @@ func TestReleasesAreMadeHere(t *testing.T) {
 	}
 	if makes != 1 || runs == 0 || !strings.Contains(string(b), "on:\n  push:\n    tags: ['v*']\npermissions:") {
 		t.Errorf("make runs %d times, of %d steps, or not of a tag alone", makes, runs)
+	}
+	const token, key = "GH_TOKEN: ${{ github.token }}", "KEY: ${{ secrets.SIGNING_KEY }}"
+	want := []struct{ step, holds string }{
+		{"", "group: release-${{ github.ref }}"}, // what all steps share
+		{"fetch the tag", token}, {"build", ""}, {"sign", key}, {"draft", token},
+	}
+	parts := strings.Split(string(b), "\n      - ")
+	if len(parts) != len(want) {
+		t.Fatalf("%d parts, want %d", len(parts), len(want))
+	}
+	for i, w := range want {
+		var held []string
+		for line := range strings.Lines(parts[i]) {
+			if strings.Contains(line, "${{") {
+				held = append(held, strings.TrimSpace(line))
+			}
+		}
+		if got := strings.Join(held, "; "); got != w.holds || i > 0 && !strings.HasPrefix(parts[i], "name: "+w.step+"\n") {
+			t.Errorf("step %q holds %q, want %q: %.40q", w.step, got, w.holds, parts[i])
+		}
+		if strings.Contains(parts[i], "make ") != (w.step == "build") && i > 0 {
+			t.Errorf("step %q runs the build, or build does not", w.step)
+		}
+	}
+	if sign := parts[3]; !strings.Contains(sign, `trap 'rm -f "$RUNNER_TEMP/key"' EXIT`) {
+		t.Errorf("the key stays after %s", sign)
 	}
 }
