@@ -76,6 +76,7 @@ type JobAccount struct {
 	Row      uint64 `json:"row,omitempty"`
 	Before   uint64 `json:"row_before,omitempty"`
 	Released bool   `json:"row_released,omitempty"`
+	handed   uint64 // the round of that hand-over; not kept: a restart ends the round
 	// Forgotten is an account whose owner has had it forgotten: see Account.Forget.
 	Forgotten bool `json:"forgotten,omitempty"`
 }
@@ -226,7 +227,7 @@ func (a *Account) begin(j *job, round uint64, most int, now time.Time) error {
 		return &paceError{wait: min(wait, longestPause), limited: true, why: fmt.Sprintf("this data has begun %d rounds within 24 hours, its owner's limit (--rounds-a-day)", today)}
 	}
 	a.state.Begun[at]++
-	of.Answered, of.Last = round, now.Unix()
+	j.round, of.Answered, of.Last = round, round, now.Unix()
 	of.Begun++
 	if j.start != "" {
 		of.Starts = append(of.Starts, Start{round, j.start})

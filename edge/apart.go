@@ -23,7 +23,7 @@ func (j *job) apart(of *JobAccount) bool {
 	return j.row >= of.Row && j.row-of.Row >= least
 }
 
-// handOver notes the release that an update is handed over for.
+// handOver notes the release that an update is handed over for, and in which round.
 func (j *JobAccount) handOver(of *job) {
 	switch {
 	case of.Privacy.Separation == 0:
@@ -31,12 +31,15 @@ func (j *JobAccount) handOver(of *job) {
 	case j.Row != of.row:
 		j.Before = j.Row
 	}
-	j.Row, j.Released = of.row, false
+	j.Row, j.Released, j.handed = of.row, false, of.round
 }
 
 // mergeRows rests for what both accounts have given.
 func (j *JobAccount) mergeRows(from *JobAccount) {
 	j.Before = max(min(j.Row, from.Row), j.Before, from.Before)
+	if from.Row >= j.Row {
+		j.handed = 0 // the other one's
+	}
 	j.Row, j.Released = max(j.Row, from.Row), j.Row > 0 || from.Row > 0
 }
 
@@ -62,14 +65,15 @@ func (j *job) noiseOfOne() float64 {
 }
 
 // abandoned records that a round released nothing, by the coordinator's word: the device need not
-// rest for it. A coordinator that lies here adds no noise that protects anybody either.
+// rest for it. A coordinator that lies here adds no noise that protects anybody either. Another client
+// of the account may have handed over for the same release in a later round: of that the word says nothing.
 func (a *Account) abandoned(j *job) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	of := a.of(j)
-	if of.Row == 0 || of.Row != j.row {
-		return nil // it was not handed over in this round
+	if of.Row == 0 || of.handed != j.round {
+		return nil // the last update was not handed over in this round
 	}
-	of.Row, of.Released = of.Before, true
+	of.Row, of.Released, of.handed = of.Before, true, 0
 	return a.keep()
 }

@@ -87,6 +87,54 @@ func TestHostileSeparation(t *testing.T) {
 	}
 }
 
+// Of two clients that share an account, one hears late that its round was abandoned, after the other handed over for the
+// same release in a later round: the device rests for that one.
+func TestHostileLateOutcome(t *testing.T) {
+	a, err := NewAccount(nil, nil)
+	ok(t, err)
+	one, two := bandedJob(40, 5), bandedJob(40, 5)
+	begin := func(j *job, round, row uint64) error {
+		j.row = row
+		return a.begin(j, round, 1000, time.Now())
+	}
+	give := func(j *job, round, row uint64) {
+		t.Helper()
+		ok(t, begin(j, round, row))
+		ok(t, a.contribute(j, new(Policy), traffic{}))
+	}
+	give(one, 1, 3)
+	give(two, 2, 3)
+	ok(t, a.abandoned(one))
+	if err := begin(one, 3, 4); !errors.Is(err, errTooSoon) || a.of(one).Row != 3 {
+		t.Errorf("one release after another: %v, %+v", err, a.of(one))
+	}
+	ok(t, a.abandoned(two))
+	// A round that only began takes nothing back, nor does it keep an earlier one's outcome from doing so.
+	give(one, 3, 4)
+	ok(t, begin(two, 4, 4))
+	ok(t, a.abandoned(two))
+	if row := a.of(one).Row; row != 4 {
+		t.Errorf("release %d after a round without a hand-over", row)
+	}
+	ok(t, a.abandoned(one))
+	if row := a.of(one).Row; row != 0 {
+		t.Errorf("release %d after its own round was abandoned", row)
+	}
+	// Nor does a round that another account handed over in, once both are one.
+	b, err := NewAccount(nil, nil)
+	ok(t, err)
+	give(one, 5, 6)
+	three := bandedJob(40, 5)
+	three.row = 8
+	ok(t, b.begin(three, 6, 1000, time.Now()))
+	ok(t, b.contribute(three, new(Policy), traffic{}))
+	ok(t, a.Merge(b))
+	ok(t, a.abandoned(one))
+	if row := a.of(one).Row; row != 8 {
+		t.Errorf("release %d after a merge", row)
+	}
+}
+
 // Whatever a coordinator calls abandoned, a device is in no more releases than the job can have it in
 // and the rounds that any job may lose.
 func TestHostileAbandonment(t *testing.T) {

@@ -29,6 +29,7 @@ type job struct {
 	held  contract.Held // what was received last, to take differences against
 	start string        // what the round under way begins with, as the account keeps it; the client's goroutine's
 	row   uint64        // the release, counted from 1, that the round under way is to be; likewise
+	round uint64        // that round's number, once Account.begin let it begin; likewise
 }
 
 // against finds the patch that this device holds the base of, and the base cut
