@@ -35,6 +35,33 @@ const leaveModel = (tab) => tab.evaluate(() => new Promise((resolve, reject) => 
   };
 }));
 
+/** Leaves a join with its token and data in place of the model, as a page that was closed in mid-job does. */
+const leaveJoin = (tab) => tab.evaluate(async () => {
+  const change = (database, store, use) => new Promise((resolve, reject) => {
+    const opening = indexedDB.open(database, 1);
+    opening.onupgradeneeded = () => opening.result.createObjectStore(store);
+    opening.onerror = () => reject(opening.error);
+    opening.onsuccess = () => {
+      const work = opening.result.transaction(store, "readwrite");
+      use(work.objectStore(store));
+      work.oncomplete = () => { opening.result.close(); resolve(); };
+    };
+  });
+  await change("starling-models", "models", (s) => s.clear());
+  await change("starling", "joins", (s) => s.put({ job: "short", id: "00", token: "a-token", source: { kind: "files", files: [new File(["secret"], "own.jsonl")] }, totals: {}, accepted: {}, paused: false }, "join"));
+});
+
+const joins = (tab) => tab.evaluate(() => new Promise((resolve, reject) => {
+  const opening = indexedDB.open("starling", 1);
+  opening.onerror = () => reject(opening.error);
+  opening.onsuccess = () => {
+    const asked = opening.result.transaction("joins").objectStore("joins").count();
+    asked.onsuccess = () => { opening.result.close(); resolve(asked.result); };
+  };
+}));
+
+const workers = (tab) => tab.evaluate(async () => (await navigator.serviceWorker.getRegistrations()).map((r) => new URL(r.scope).pathname).sort());
+
 const kept = (tab) => tab.evaluate(async () => (await Promise.all((await caches.keys()).map(async (name) => (await caches.open(name)).keys()))).flat().map((r) => r.url));
 const isKept = (tab, url) => tab.evaluate(async (url) => (await caches.match(url)) !== undefined && (await navigator.serviceWorker.getRegistration())?.active?.state === "activated", url);
 
@@ -75,3 +102,37 @@ for (const name of names) {
     assert.equal(await tab.title(), "newer");
   });
 }
+
+test("chrome ends a join whose coordinator is gone for good, and leaves another's worker alone", { timeout: 120_000 }, async (t) => {
+  const there = await coordinator(t);
+  const browser = await open(t, "chrome");
+  const { tab } = await openTab(browser, there.url);
+  await until("the job", async () => await textOf(tab, "#job") === "short", () => textOf(tab, "body"));
+  await leaveModel(tab);
+  await tab.reload();
+  await until("the page of / to be kept", () => isKept(tab, there.url), () => textOf(tab, "body"));
+
+  // Below it another one's, whose own worker is gone: the browser answers with the one of "/".
+  const below = `${there.url}a/`;
+  await tab.goto(below);
+  await until("the page of /a/ to be kept", async () => await isKept(tab, below) && String(await workers(tab)) === "/,/a/", () => textOf(tab, "body"));
+  await until("the word on it", async () => /opens also when/.test(await textOf(tab, "#page-kept")), () => textOf(tab, "body"));
+  await tab.evaluate(async (scope) => (await navigator.serviceWorker.getRegistration(scope)).unregister(), below);
+  await tab.$eval("#shelf-list button:last-child", (button) => button.click());
+  await until("the page of /a/ to go", async () => /does not keep this page any more/.test(await textOf(tab, "#page-kept")), () => textOf(tab, "body"));
+  assert.ok((await workers(tab)).includes("/"), "the worker of / is gone");
+
+  there.how = "away";
+  await tab.goto(there.url);
+  await leaveJoin(tab);
+  await tab.reload();
+  await until("the button", async () => await tab.$("#gone-end") !== null, () => textOf(tab, "body"));
+  assert.equal(await joins(tab), 1);
+  await tab.$eval("#gone-end", (button) => button.click());
+  await until("the page to go", async () => /does not keep this page any more/.test(await textOf(tab, "#page-kept")), () => textOf(tab, "body"));
+  assert.equal(await joins(tab), 0, "the join is kept");
+  assert.equal(await tab.$("#gone-end"), null);
+  assert.match(await textOf(tab, "#summary"), /It is loaded anew/);
+  assert.deepEqual(await kept(tab), []);
+  assert.ok(!(await workers(tab)).includes("/"), "the worker is kept");
+});

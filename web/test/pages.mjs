@@ -8,10 +8,10 @@ const kinds = { html: "text/html; charset=utf-8", js: "text/javascript; charset=
 
 export const { protocol } = JSON.parse(readFileSync(`${dist}built.json`, "utf8"));
 
-/** Serves what answer(request, response, path) does not: true says that it did. Yields the address, which ends in a slash. */
+/** Serves what answer(request, response, path) does not, and the same below a/: true says that it did. Yields the address, which ends in a slash. */
 export async function serve(t, answer) {
   const server = createServer((request, response) => {
-    const { pathname } = new URL(request.url, "http://x");
+    const pathname = new URL(request.url, "http://x").pathname.replace(/^\/a\//, "/");
     if (answer(request, response, pathname)) return;
     const name = { "/": "index.html", "/dashboard": "dashboard.html" }[pathname] ?? pathname.slice(1);
     const path = [`${dist}${name}.br`, `${dist}${name}`].find((p) => /^[\w./-]+$/.test(name) && existsSync(p));

@@ -2,7 +2,7 @@
 // gone, as long as there is something to come back to. A part of the script that is fetched where a browser has
 // taken part, or has kept something.
 import type { Edge } from "../../edge/src/index.js";
-import { byId, say, title } from "../dom.js";
+import { byId, element, say, title } from "../dom.js";
 import { listed, t } from "../language/language.js";
 import { saved } from "./saved.js";
 import { keptModels } from "./shelf.js";
@@ -16,6 +16,9 @@ const cacheName = `starling-page ${here.pathname}`;
 const optional = /^assets\/(edge|edge-full|language|recorder)-/;
 
 const patience = 30_000; // ms
+
+/** Whether a worker is this page's own: a coordinator's at "/" sees to all paths that have none. */
+const ours = (of: ServiceWorkerRegistration): boolean => of.scope === here.href;
 
 /** What a kept copy says of itself: the policy that its coordinator sent with it holds on. */
 const headers = ["content-type", "content-security-policy", "x-content-type-options", "referrer-policy",
@@ -63,7 +66,7 @@ async function put(program: string, full: boolean): Promise<boolean> {
   for (const old of before) if (!wanted.has(old) && old !== here.href) await cache.delete(old);
   await navigator.serviceWorker.register("sw.js", { updateViaCache: "none" });
   const never = new Promise<false>((no) => setTimeout(no, patience, false)); // one that cannot be installed is never ready
-  return Promise.race([navigator.serviceWorker.ready.then(() => true), never]);
+  return Promise.race([navigator.serviceWorker.ready.then(ours), never]);
 }
 
 /** Forgets the page, too, once there is nothing left to come back to: no model, no job by its name, none that goes on. */
@@ -73,8 +76,26 @@ export async function letGo(): Promise<void> {
   for (const file of await edge.sources()) if ((await edge.givenBy(file)).some((g) => !g.forgotten)) return;
   await turn;
   await caches.delete(cacheName);
-  await (await navigator.serviceWorker.getRegistration(here.href))?.unregister();
+  const worker = await navigator.serviceWorker.getRegistration(here.href);
+  if (worker && ours(worker)) await worker.unregister();
   say("page-kept", t("page.let.go", { host: location.host }));
+}
+
+/** Offers to end the join that waits: without it, its token and its file stayed where nobody answers ever again. */
+function offerEnd(): void {
+  const button = element("button", { id: "gone-end", type: "button", class: "quiet small" }, t("page.gone.end"));
+  button.addEventListener("click", () => void end(button).catch(() => undefined));
+  byId("summary").after(button);
+}
+
+async function end(button: HTMLButtonElement): Promise<void> {
+  await saved.forget();
+  if (await saved.load()) return; // the browser did not let go of it: the button stays
+  say("summary", t("page.gone.text", { host: location.host }));
+  byId("job").tabIndex = -1;
+  byId("job").focus(); // the button goes
+  button.remove();
+  await letGo();
 }
 
 /** What a kept page does: says so, shows what there is, and is loaded anew once somebody answers. */
@@ -85,6 +106,7 @@ export async function outlive(client: () => Promise<Edge>): Promise<void> {
   say("job", name);
   say("page-kept", t("page.kept", { host: location.host }));
   say("summary", join ? t("page.gone.join", { host: location.host }) : t("page.gone.text", { host: location.host }));
+  if (join) offerEnd();
   if (!byId("gave").hidden) byId<HTMLDetailsElement>("gave-details").open = true;
   for (let n = 0; ; n++) {
     await new Promise((later) => setTimeout(later, n < 20 ? 3000 : 30_000));

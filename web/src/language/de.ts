@@ -409,6 +409,7 @@ const messages = translation({
   "page.gone": "In diesem Browser aufbewahrt",
   "page.gone.text": "{host} antwortet nicht. Ihr Browser hat diese Seite behalten. Sie wird neu geladen, sobald dort jemand antwortet.",
   "page.gone.join": "{host} antwortet nicht. Ihr Browser hat diese Seite behalten. Die Teilnahme geht von selbst weiter, sobald dort jemand antwortet.",
+  "page.gone.end": "Endgültig aufhören: Einladung und Daten dafür hier vergessen",
   "gave.open": "Jedes Training, dem eine Ihrer Dateien aus diesem Browser etwas gab",
   "gave.reading": "Die Konten werden gelesen…",
   "gave.none": "Noch nichts.",

@@ -125,6 +125,7 @@ export const later = {
   "page.gone": "Kept in this browser",
   "page.gone.text": "{host} does not answer. Your browser kept this page. It is loaded anew once somebody answers there.",
   "page.gone.join": "{host} does not answer. Your browser kept this page. Taking part goes on by itself once somebody answers there.",
+  "page.gone.end": "Stop for good: forget the join token and the data kept for it",
   "gave.open": "Every job that a file of yours gave to, from this browser",
   "gave.reading": "Reading the accounts…",
   "gave.none": "Nothing yet.",

@@ -409,6 +409,7 @@ const messages = translation({
   "page.gone": "Guardado en este navegador",
   "page.gone.text": "{host} no responde. Su navegador ha guardado esta página. Se carga de nuevo en cuanto alguien responda allí.",
   "page.gone.join": "{host} no responde. Su navegador ha guardado esta página. La participación sigue sola en cuanto alguien responda allí.",
+  "page.gone.end": "Parar del todo: olvidar la invitación y los datos guardados para ella",
   "gave.open": "Cada entrenamiento al que dio algo un archivo suyo desde este navegador",
   "gave.reading": "Leyendo las cuentas…",
   "gave.none": "Nada todavía.",

@@ -409,6 +409,7 @@ const messages = translation({
   "page.gone": "Gardé dans ce navigateur",
   "page.gone.text": "{host} ne répond pas. Votre navigateur a gardé cette page. Elle se recharge dès que quelqu’un y répond.",
   "page.gone.join": "{host} ne répond pas. Votre navigateur a gardé cette page. La participation reprend d’elle-même dès que quelqu’un y répond.",
+  "page.gone.end": "Arrêter pour de bon : oublier l’invitation et les données gardées pour elle",
   "gave.open": "Chaque entraînement auquel un de vos fichiers a contribué depuis ce navigateur",
   "gave.reading": "Lecture des comptes…",
   "gave.none": "Rien encore.",
