@@ -61,43 +61,50 @@ func newAccounts(t *core.Terms, spent []dp.Event) (*accounts, error) {
 		return nil, err
 	}
 	a := &accounts{t: t, costly: costly, points: map[tally]*point{}}
-	for i, e := range spent {
-		a.stranger = a.stranger || !a.covers(spent[:i], e)
+	var before tally
+	for _, e := range spent {
+		a.stranger = a.stranger || !a.covers(before, e)
+		a.add(&before, e)
 	}
 	return a, nil
 }
 
 // count is how many rounds were spent.
 func (a *accounts) count(spent []dp.Event) (n tally) {
-	for _, e := range spent {
-		if a.banded() && e.Kind == dp.KindCharged {
-			n.charged++
-		} else {
-			n.rounds++
-		}
+	for i := range spent {
+		a.add(&n, spent[i])
 	}
 	return n
+}
+
+// add counts one more.
+func (a *accounts) add(n *tally, e dp.Event) {
+	if a.banded() && e.Kind == dp.KindCharged {
+		n.charged++
+	} else {
+		n.rounds++
+	}
 }
 
 func (a *accounts) banded() bool { return a.costly.Banded != (dp.Banded{}) }
 
 // next is the costliest that may follow those spent.
-func (a *accounts) next(spent []dp.Event) dp.Event { return a.following(a.costly, spent) }
+func (a *accounts) next(spent []dp.Event) dp.Event { return a.following(a.costly, a.count(spent)) }
 
-// following is an event as the next after those spent.
-func (a *accounts) following(e dp.Event, spent []dp.Event) dp.Event {
+// following is an event as the next after so many.
+func (a *accounts) following(e dp.Event, before tally) dp.Event {
 	if a.banded() {
-		e.Banded.Row = uint64(a.count(spent).rounds) + 1
+		e.Banded.Row = uint64(before.rounds) + 1
 	}
 	return e
 }
 
-// covers reports whether an event after those spent costs at most what the costliest does.
-func (a *accounts) covers(spent []dp.Event, e dp.Event) bool {
+// covers reports whether an event after so many costs at most what the costliest does.
+func (a *accounts) covers(before tally, e dp.Event) bool {
 	if e.B2 < a.costly.B2 || e.Dim > a.costly.Dim {
 		return false
 	}
-	same := a.next(spent)
+	same := a.following(a.costly, before)
 	same.Round, same.Kind, same.B2, same.Sigma2, same.Dim, same.Certificate = e.Round, e.Kind, e.B2, e.Sigma2, e.Dim, e.Certificate
 	return same == e
 }
@@ -144,25 +151,36 @@ func (a *accounts) at(n tally) (dp.Guarantees, error) {
 	return p.Guarantees, p.err
 }
 
-// allow reports whether a round may follow those spent.
+// allow reports whether a round may follow those spent, however it ends: with banded noise one that is charged and releases
+// nothing costs more than a release.
 func (a *accounts) allow(spent []dp.Event, next dp.Event) error {
 	if n, limit := len(spent)+1, a.t.Draws(); a.t.Sampled() && n > limit {
 		return fmt.Errorf("coordinator: round %d would be draw %d, the floors' part of delta is made for %d: %w", next.Round, n, limit, ErrBudget)
 	}
-	if a.stranger || !a.covers(spent, next) {
+	before := a.count(spent)
+	if a.stranger || !a.covers(before, next) {
 		a.stranger = true
-		_, err := a.t.Budget.Allow(spent, next, a.t.Job.Simulated())
+		_, err := a.t.Budget.Allow(spent, dp.AtMost(next), a.t.Job.Simulated())
 		return err
 	}
-	n := a.count(spent)
-	n.rounds++
-	if n.rounds <= a.t.Job.Rounds && n.charged == 0 {
-		a.ahead(n)
-		if next := a.curve(n.rounds) + 1; next <= a.t.Job.Rounds {
+	released, charged := before, before
+	released.rounds++
+	charged.charged++
+	if released.rounds <= a.t.Job.Rounds && before.charged == 0 { // the noise was chosen for that: see core.Terms
+		a.ahead(released)
+		if next := a.curve(released.rounds) + 1; next <= a.t.Job.Rounds {
 			a.ahead(tally{rounds: next})
 		}
 		return nil
 	}
+	if a.banded() {
+		return a.fits(charged, next) // which costs no less
+	}
+	return a.fits(released, next)
+}
+
+// fits reports whether so many rounds, of which next is the last, stay within the budget.
+func (a *accounts) fits(n tally, next dp.Event) error {
 	g, err := a.at(n)
 	if err != nil {
 		return err
@@ -188,7 +206,7 @@ func (a *accounts) mayStartAnother(spent []dp.Event, id uint64) error {
 			return err
 		}
 	}
-	next = a.following(next, spent)
+	next = a.following(next, a.count(spent))
 	next.Round = id
 	return a.allow(spent, next)
 }

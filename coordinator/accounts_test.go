@@ -113,7 +113,7 @@ func TestAccountsOfAStrangeLedger(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.covers(nil, ev) {
+		if a.covers(tally{}, ev) {
 			t.Errorf("%s: the event is taken for the job's own", name)
 		}
 	}

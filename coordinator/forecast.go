@@ -71,12 +71,14 @@ func (c *Coordinator) Forecast() (*Forecast, error) {
 		return nil, err
 	}
 	spent := ledger.Events()
-	for i, e := range spent {
-		if !c.accounts.covers(spent[:i], e) {
+	var before tally
+	for _, e := range spent {
+		if !c.accounts.covers(before, e) {
 			return nil, nil
 		}
+		c.accounts.add(&before, e)
 	}
-	lost := c.accounts.count(spent).charged
+	lost := before.charged
 	f := &c.forecasting
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -84,15 +84,15 @@ func (c *Coordinator) mayDraw(ready bool) (mine bool, why string, err error) {
 	if c.cfg.Host == nil {
 		return ready, "", nil
 	}
-	return c.cfg.Host.Turn(ready, c.PriceOf(c.accounts.next(c.spent)))
+	return c.cfg.Host.Turn(ready, c.PriceOf(dp.AtMost(c.accounts.next(c.spent))))
 }
 
-// beginShared enters a drawn round into the fleet's ledger.
+// beginShared enters a drawn round into the fleet's ledger, at the most that it may come to.
 func (c *Coordinator) beginShared(r *running) error {
 	if c.cfg.Host == nil {
 		return nil
 	}
-	return stopped(r.ID(), c.cfg.Host.Begin(r.ID(), c.PriceOf(r.Event())))
+	return stopped(r.ID(), c.cfg.Host.Begin(r.ID(), c.PriceOf(dp.AtMost(r.Event()))))
 }
 
 // endShared says what came of it. known is how many entries the job's ledger had before. Of a

@@ -169,6 +169,15 @@ func (b Banded) charge(e Event, z float64) float64 {
 	return cost / (z * z) * (1 + 0x1p-50)
 }
 
+// AtMost is what a round that was drawn as e may come to in a ledger: e or, with banded noise, e charged without a release,
+// which costs no less.
+func AtMost(e Event) Event {
+	if e.Banded != (Banded{}) {
+		e.Kind = KindCharged
+	}
+	return e
+}
+
 // leastSeparation is the least separation of rows, 0 standing for none yet.
 func leastSeparation(least int, b Banded) int {
 	if least == 0 {

@@ -128,6 +128,10 @@ func TestBandedRowsComposeToOneGaussian(t *testing.T) {
 		t.Errorf("a charged row adds %v, want 1", got-all)
 	}
 
+	if e := bandedEvent(t, Banded{4, 5, 4, 5}, 1); AtMost(e) != charged || AtMost(Rounds(Mechanism{1, 2}, 1)) != Rounds(Mechanism{1, 2}, 1) {
+		t.Errorf("at most %+v", AtMost(e))
+	}
+
 	g, err := RDPEpsilon(both, 1e-6)
 	if err != nil || g.Rounds != 22 || g.Sampling != "none (q = 1), a device at most once in 5 rounds" || g.Adjacency != ZeroOut(AdjacencyAddRemove) {
 		t.Errorf("%s, %v", g, err)

@@ -308,14 +308,21 @@ func (t *Terms) countNoise() float64 {
 	return max(0.05*t.budgetUnits(), 2*t.Width())
 }
 
-// verifyBudget asks for all rounds at the rank that costs the most.
+// verifyBudget asks for all rounds at the rank that costs the most. With banded noise a round that is charged and releases
+// nothing costs more than its row: there is room for one, so that any round may end so without passing the budget.
 func (t *Terms) verifyBudget() error {
 	next, err := t.Costliest()
 	if err != nil {
 		return err
 	}
 	next.Count = uint32(t.Job.Rounds)
-	_, err = t.Budget.Allow(nil, next, t.Job.Simulated())
+	var spent []dp.Event
+	if t.Job.Banded() {
+		charged := next
+		charged.Count, charged.Kind = 1, dp.KindCharged
+		spent = append(spent, charged)
+	}
+	_, err = t.Budget.Allow(spent, next, t.Job.Simulated())
 	return err
 }
 

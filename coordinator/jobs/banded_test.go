@@ -1,6 +1,7 @@
 package jobs_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -24,7 +25,8 @@ func TestBandedJobsOverOneFleet(t *testing.T) {
 		j.Privacy = job.Privacy{Epsilon: 20, Delta: 1e-6, Accountant: "rdp", Mechanism: job.MechanismBanded, Separation: 3, ClipNorm: 1}
 		return j
 	}
-	w, p := open(t, t.TempDir(), 0), newPeople(t, 9)
+	dir := t.TempDir()
+	w, p := open(t, dir, 0), newPeople(t, 9)
 	var declined atomic.Int64
 	p.progress = func(e edge.Event) {
 		if e.State == edge.Refused {
@@ -60,5 +62,21 @@ func TestBandedJobsOverOneFleet(t *testing.T) {
 	w.becomes("two", store.StateFinished)
 	if w.ledgers(); declined.Load() != 0 {
 		t.Errorf("%d plans were declined", declined.Load())
+	}
+	// Until it is known how a round ends, the fleet counts it as one that is charged for nothing.
+	f, err := store.OpenFleet(dir)
+	ok(t, err)
+	reserved := 0
+	_, err = f.Spent(func(s store.Spending) {
+		var e dp.Event
+		if s.Act == store.SpendReserve {
+			reserved++
+			if err := e.UnmarshalBinary(s.Event); err != nil || e.Kind != dp.KindCharged {
+				t.Errorf("round %d of %s is reserved as %v, %v", s.Round, s.Job, e.Kind, err)
+			}
+		}
+	})
+	if ok(t, errors.Join(err, f.Close())); reserved < 14 {
+		t.Errorf("%d rounds were reserved", reserved)
 	}
 }

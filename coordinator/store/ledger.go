@@ -167,7 +167,7 @@ func owed(q querier) (out []dp.Event, err error) {
 		if err := e.UnmarshalBinary(body); err != nil {
 			return nil, fmt.Errorf("a round's open charge: %w", err)
 		}
-		out = append(out, e)
+		out = append(out, dp.AtMost(e))
 	}
 	return out, rows.Err()
 }
