@@ -59,16 +59,8 @@ func (s *server) handler() http.Handler {
 	return s.counting(mux)
 }
 
-// serve answers a request for texts.
+// serve answers a request for texts. Only one that was read takes a place: slow ones would keep others out.
 func (s *server) serve(w http.ResponseWriter, req *http.Request, talk bool) {
-	select {
-	case s.waiting <- struct{}{}:
-		defer func() { <-s.waiting }()
-	default:
-		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusTooManyRequests, "", fmt.Sprintf("%d requests wait already: ask again later", maxWaiting))
-		return
-	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
 	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 		refuse(w, http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the request has more than %d bytes: send fewer prompts at once", maxBody))
@@ -79,6 +71,14 @@ func (s *server) serve(w http.ResponseWriter, req *http.Request, talk bool) {
 	a, err := decode(body, talk, s.r)
 	if err != nil {
 		fail(w, err)
+		return
+	}
+	select {
+	case s.waiting <- struct{}{}:
+		defer func() { <-s.waiting }()
+	default:
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusTooManyRequests, "", fmt.Sprintf("%d requests wait already: ask again later", maxWaiting))
 		return
 	}
 	select {

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -312,6 +314,31 @@ func TestSeveralAtOnce(t *testing.T) {
 	if !strings.Contains(slow.Body.String(), "[DONE]") {
 		t.Errorf("%s", slow.Body)
 	}
+}
+
+// Requests whose bodies come slowly take no place from others, however many.
+func TestSlowBodies(t *testing.T) {
+	s := newServer(learned(t), plain, Config{2, time.Hour})
+	h := s.handler()
+	var all sync.WaitGroup
+	var ends []*io.PipeWriter
+	for range cap(s.waiting) {
+		body, end := io.Pipe()
+		ends = append(ends, end)
+		all.Go(func() {
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "POST", "/v1/completions", body))
+		})
+		if _, err := end.Write([]byte("{")); err != nil { // it is being read
+			t.Fatal(err)
+		}
+	}
+	if w := ask(t, h, "/v1/completions", `{"prompt": "cat"}`); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	for _, end := range ends {
+		_ = end.CloseWithError(io.ErrUnexpectedEOF)
+	}
+	all.Wait()
 }
 
 // A request that takes too long is ended, and told so.

@@ -21,8 +21,10 @@ import (
 	"github.com/starling-fl/starling/internal/leaf/certificate"
 )
 
-// maxConnections bounds the connections of all clients together.
-const maxConnections = 256
+const (
+	maxConnections = 256              // of all clients together
+	mostIdle       = 15 * time.Second // that a connection may stay without a request: it is one of them
+)
 
 // Listening is where a model is served, and to whom.
 type Listening struct {
@@ -90,7 +92,7 @@ func Serve(ctx context.Context, m *generation.Model, l Listening, r generation.R
 	} else {
 		h = local(h)
 	}
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: mostIdle, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return ctx }}
 	if err := ready(url); err != nil {
 		return errors.Join(err, at.Close())
@@ -102,14 +104,17 @@ func Serve(ctx context.Context, m *generation.Model, l Listening, r generation.R
 	return ctx.Err()
 }
 
-// authorized refuses requests that do not show the token, but for /healthz. Digests are compared: they tell neither the
+// authorized refuses requests that do not show the token, but for /healthz, whose connection it closes: idle ones of
+// anyone would keep others out. Digests are compared: they tell neither the
 // token nor its length by the time that takes.
 func authorized(next http.Handler, token string) http.Handler {
 	want := sha256.Sum256([]byte(token))
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		shown, bearer := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
 		got := sha256.Sum256([]byte(shown))
-		if req.URL.Path != "/healthz" && (!bearer || subtle.ConstantTimeCompare(got[:], want[:]) != 1) {
+		if req.URL.Path == "/healthz" {
+			w.Header().Set("Connection", "close")
+		} else if !bearer || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			w.Header().Set("Connection", "close") // its body is not read
 			refuse(w, http.StatusUnauthorized, "", "the request shows no token, or another one: want the header Authorization: Bearer TOKEN")

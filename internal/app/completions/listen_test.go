@@ -127,6 +127,9 @@ func TestServe(t *testing.T) {
 				if err = errors.Join(err, res.Body.Close()); err != nil || res.StatusCode != c.code || !bytes.Contains(body, []byte(c.want)) {
 					t.Errorf("%+v: %d %s, %v", c, res.StatusCode, body, err)
 				}
+				if open := c.shown == "Bearer 0123456789abcdef"; res.Close == open {
+					t.Errorf("%+v: the connection stays: %v, want %v", c, !res.Close, open)
+				}
 			}
 		}()
 		return nil
