@@ -1,6 +1,7 @@
 package leak
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/data/dataset"
+	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/leaf/l2"
 	"github.com/starling-fl/starling/model"
 )
@@ -130,23 +132,14 @@ func (a *aim) search(ctx context.Context, more func() bool) (best []float32, sho
 		}
 		return err
 	}
-	fresh := func() []float32 { return model.NewAdapter(a.p.Layout, 1).Slice(a.p.Rank) }
-	begin := [][]float32{fresh(), append([]float32{}, a.p.start...)}
-	for _, by := range []float32{100, 1e4} { // the robbery's size, where no bound takes it back
-		large := append([]float32{}, a.p.start...)
-		for _, s := range a.p.Layout.Spans(a.p.Rank) {
-			for i := s.Offset; i < s.Offset+s.Len && s.Kind == model.KindB; i++ {
-				large[i] *= by
+	for _, sure := range []float32{0, 6, 1000} {
+		for _, by := range []float32{0, 1, 100, 1e4} { // 0: a fresh one; the last: the robbery's size, where no bound takes it back
+			if best != nil && !more() {
+				return best, shows, nil
 			}
-		}
-		begin = append(begin, large)
-	}
-	for _, from := range begin[:len(begin):len(begin)] {
-		begin = append(begin, a.gate(from, 6), a.gate(from, 1000))
-	}
-	for _, start := range begin {
-		if err := try(start); err != nil {
-			return nil, 0, err
+			if err := try(a.gate(a.larger(by), sure)); err != nil {
+				return nil, 0, err
+			}
 		}
 	}
 	for more() {
@@ -157,9 +150,22 @@ func (a *aim) search(ctx context.Context, more func() bool) (best []float32, sho
 	return best, shows, nil
 }
 
-// gate is a start whose head says every label but the candidates' for sure.
-func (a *aim) gate(from []float32, sure float32) []float32 {
-	start := append([]float32{}, from...)
+// larger is the check's own start with larger factors B, or a fresh one by 0.
+func (a *aim) larger(by float32) []float32 {
+	if by == 0 {
+		return model.NewAdapter(a.p.Layout, 1).Slice(a.p.Rank)
+	}
+	start := append([]float32{}, a.p.start...)
+	for _, s := range a.p.Layout.Spans(a.p.Rank) {
+		for i := s.Offset; i < s.Offset+s.Len && s.Kind == model.KindB; i++ {
+			start[i] *= by
+		}
+	}
+	return start
+}
+
+// gate makes a start's head sure of every label but the candidates', and returns it.
+func (a *aim) gate(start []float32, sure float32) []float32 {
 	for _, s := range a.p.Layout.Spans(a.p.Rank) {
 		if s.Kind == model.KindHead && len(s.Shape) == 1 {
 			for i := range s.Len {
@@ -267,39 +273,62 @@ func cholesky(m [][]float64) [][]float64 {
 	return root
 }
 
-// tryAimed searches for so long, and says what the start found shows over all rounds announced.
+// tryAimed searches for so long, and says what the start found shows over all rounds announced. Of a search that fails
+// or takes too long it says so: the attacks that are done by then count without it. Only its user's interrupt is an error.
 func (p *probe) tryAimed(ctx context.Context, lasts time.Duration) (*Aimed, error) {
+	limit := max(2*lasts, 10*time.Second)
+	within, stop := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the search takes more than %v", limit))
+	defer stop()
+	r := &Aimed{Bounded: p.Project != nil}
+	if err := p.aims(within, r, lasts); err != nil {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return nil, err
+		}
+		r.NotTried = edge.Escape(cmp.Or(context.Cause(within), err).Error(), false)
+	}
+	return r, nil
+}
+
+// aims is tryAimed's search. It begins only where there is time for the fewest starts by the trainings so far: whoever
+// chooses base and job chooses how long one takes.
+func (p *probe) aims(ctx context.Context, r *Aimed, lasts time.Duration) error {
 	began := time.Now()
 	a, err := p.newAim()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r := &Aimed{Of: len(a.candidates), Bounded: p.Project != nil}
+	if r.Of = len(a.candidates); r.Of < 2 {
+		return errors.New("there are no two examples to tell apart")
+	}
+	one, of := p.step*time.Duration(p.steps(1+len(a.others))), 2*r.Of+leastStarts*min(judged, r.Of)
+	if one*time.Duration(of) > lasts {
+		return fmt.Errorf("a training takes %.3g s here, and a search needs %d in %.3g s", one.Seconds(), of, lasts.Seconds())
+	}
 	u, err := a.updates(ctx, model.NewAdapter(p.Layout, 1).Slice(p.Rank), r.Of)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if len(u) == 0 || r.Of < 2 {
-		r.NotTried = "a fresh start cannot be trained"
-		return r, nil
+	if len(u) == 0 {
+		return errors.New("a fresh start cannot be trained")
 	}
 	r.Fresh = distance(u)
-	each := time.Since(began) * judged / time.Duration(r.Of)
-	if each*leastStarts+time.Since(began)*2 > lasts {
-		r.NotTried = fmt.Sprintf("a start takes %.3g s here", each.Seconds())
-		return r, nil
-	}
 	until := began.Add(lasts - time.Since(began)) // the last step judges all candidates
 	start, _, err := a.search(ctx, func() bool { return a.tried < p.Starts && time.Now().Before(until) && ctx.Err() == nil })
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if a.tried < min(leastStarts, p.Starts) {
+		return fmt.Errorf("there was time for %d starts, want %d or more", a.tried, leastStarts)
 	}
 	if u, err = a.updates(ctx, start, r.Of); err != nil {
-		return nil, err
+		return err
+	}
+	if len(u) == 0 {
+		return errors.New("the start found cannot be trained")
 	}
 	r.Starts, r.Apart = a.tried, distance(u)
 	sigma := p.Own * float64(max(1, p.Groups)) / math.Sqrt(p.Called)
 	r.Named = named(u, sigma, aimTries, a.rnd)
 	r.Seconds = time.Since(began).Seconds()
-	return r, nil
+	return nil
 }

@@ -1,11 +1,15 @@
 package leak
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/internal/protocol/contract"
 	"github.com/starling-fl/starling/internal/testkit/watchdog"
 	"github.com/starling-fl/starling/job"
@@ -96,9 +100,107 @@ func TestAimAtEveryMethod(t *testing.T) {
 func TestAimTooSlow(t *testing.T) {
 	s := settings(t, smallBase(t), func(*job.Job) {})
 	s.Rounds = 20
+	counted := &counts{Trainer: s.Trainer}
+	s.Trainer = counted
+	tries(t, s, Options{Trials: 2, Lasts: 1, Starts: -1})
+	without := counted.n
+	counted.n = 0
 	r := tries(t, s, Options{Trials: 2, Lasts: 1, Starts: 400})
-	if r.Aimed == nil || !strings.HasPrefix(r.Aimed.NotTried, "a start takes") || !strings.Contains(r.Line(), "no start was searched") {
+	if counted.n != without {
+		t.Errorf("%d trainings, %d of them the search's: it has no time for one", counted.n, counted.n-without)
+	}
+	if r.Aimed == nil || !strings.HasPrefix(r.Aimed.NotTried, "a training takes") || !strings.Contains(r.Line(), "no start was searched") {
 		t.Errorf("%+v: %s", r.Aimed, r.Line())
+	}
+}
+
+// counts counts trainings, and fails from one on where it is told to.
+type counts struct {
+	edge.Trainer
+	n, from int
+	fails   func() error
+}
+
+func (c *counts) Train(ctx context.Context, t edge.Task) ([]float32, error) {
+	if c.n++; c.fails != nil && c.n >= c.from {
+		return nil, c.fails()
+	}
+	return c.Trainer.Train(ctx, t)
+}
+
+// expired is a context whose end is a deadline's.
+type expired struct{ context.Context }
+
+func (e expired) Err() error {
+	if e.Context.Err() != nil {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// Of a search that fails, at whatever training, it is said why: the attacks that were done count. A user's interrupt ends all.
+func TestAimFails(t *testing.T) {
+	s := settings(t, smallBase(t), func(*job.Job) {})
+	s.Rounds = 20
+	counted := &counts{Trainer: s.Trainer}
+	s.Trainer = counted
+	o := Options{Trials: 2, Tries: 20, Lasts: 1 << 40, Starts: -1, Seed: []byte("fails")}
+	want := tries(t, s, o)
+	without := counted.n
+	late := errors.New("too late")
+	for name, c := range map[string]struct {
+		at          int // of the search's trainings
+		fails       error
+		interrupted bool
+		says        string
+	}{
+		"first":       {1, errors.New("broke"), false, "broke"},
+		"search":      {candidates + 5, errors.New("broke"), false, "broke"},
+		"diverges":    {candidates + 1 + judged*20, edge.ErrDiverged, false, "the start found cannot be trained"},
+		"deadline":    {candidates + 1, late, false, late.Error()},
+		"interrupted": {candidates + 1, context.Canceled, true, ""},
+	} {
+		ctx, cancel := context.WithCancelCause(watchdog.Context(t))
+		counted.n, counted.from, counted.fails = 0, without+c.at, func() error {
+			if c.interrupted || errors.Is(c.fails, late) {
+				cancel(late)
+			}
+			return c.fails
+		}
+		var given context.Context = expired{ctx}
+		if c.interrupted {
+			given = ctx
+		}
+		o.Starts = 20
+		r, err := Check(given, s, o)
+		cancel(nil)
+		if c.interrupted {
+			if r != nil || !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %+v, %v", name, r, err)
+			}
+			continue
+		}
+		if err != nil || r.Aimed == nil || !strings.Contains(r.Aimed.NotTried, c.says) || !slices.Equal(r.Attacks, want.Attacks) {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+}
+
+// The fixed starts end with the time, too: the first is tried in any case.
+func TestAimEndsWithinFixedStarts(t *testing.T) {
+	p, err := newProbe(settings(t, smallBase(t), func(*job.Job) {}), Options{Seed: []byte("ends")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := p.newAim()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, more := range map[int]func() bool{1: func() bool { return false }, 5: func() bool { return a.tried < 5 }} {
+		a.tried = 0
+		if best, _, err := a.search(watchdog.Context(t), more); err != nil || best == nil || a.tried != want {
+			t.Errorf("%d starts, want %d: %v", a.tried, want, err)
+		}
 	}
 }
 

@@ -164,11 +164,7 @@ func (m *match) draw() int32 {
 func (m *match) train(ctx context.Context) ([]float32, error) {
 	p := m.p
 	t := p.contribution(nil, [32]byte{}).Task
-	passes := (p.examples + p.Batch - 1) / p.Batch
-	t.Steps = p.Steps
-	if p.Epochs > 0 {
-		t.Steps = min(p.Steps, p.Epochs*passes)
-	}
+	t.Steps = p.steps(p.examples)
 	t.MostSteps, t.Work, t.Columns = p.Steps, p.Settings.Work, p.task.Columns()
 	t.Batches = m.batches(t.Steps)
 	delta, err := p.Trainer.Train(ctx, t)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/starling-fl/starling/data/dataset"
 	"github.com/starling-fl/starling/data/task"
@@ -28,8 +29,9 @@ type probe struct {
 	frame    map[int32]bool // tokens that any text has
 	empty    []int32        // a text of no others
 
-	unknown       int32 // the token of what the vocabulary lacks; -1: there is none
-	read, lacking int   // tokens of the texts so far, and how many of them it was
+	step          time.Duration // the shortest that one of a training took so far
+	unknown       int32         // the token of what the vocabulary lacks; -1: there is none
+	read, lacking int           // tokens of the texts so far, and how many of them it was
 }
 
 func newProbe(s Settings, o Options) (*probe, error) {
@@ -118,15 +120,25 @@ func (p *probe) later() []float32 {
 	return start
 }
 
-// recorder remembers what the trainer came to.
+// steps is how many a training on so many examples takes.
+func (p *probe) steps(examples int) int {
+	if passes := (examples + p.Batch - 1) / p.Batch; p.Epochs > 0 {
+		return min(p.Steps, p.Epochs*passes)
+	}
+	return p.Steps
+}
+
+// recorder remembers what the trainer came to, and how long a step took.
 type recorder struct {
 	edge.Trainer
 	delta []float32
+	step  time.Duration
 }
 
 func (r *recorder) Train(ctx context.Context, t edge.Task) ([]float32, error) {
+	began := time.Now()
 	delta, err := r.Trainer.Train(ctx, t)
-	r.delta = slices.Clone(delta)
+	r.delta, r.step = slices.Clone(delta), time.Since(began)/time.Duration(max(1, t.Steps))
 	return delta, err
 }
 
@@ -167,6 +179,9 @@ func (p *probe) trains(ctx context.Context, examples []dataset.Example, seed [32
 	}
 	if failed != nil {
 		return nil, fmt.Errorf("%w: training on made-up examples: %w", ErrNotTried, failed)
+	}
+	if p.step == 0 || r.step < p.step { // the first one loads the program, too
+		p.step = r.step
 	}
 	return r.delta, nil
 }

@@ -124,16 +124,21 @@ func leaker(told io.Writer, cores int) edge.Leaker {
 			return edge.Leak{}, err
 		}
 		r, err := b.Try(ctx, told, leak.Options{}, cores)
-		if ctx.Err() != nil {
-			return edge.Leak{}, context.Cause(ctx) //nolint:wrapcheck // our own words
-		}
-		if err != nil {
-			return edge.Leak{}, err
-		}
-		found := edge.Leak{Line: r.Line() + " ('starling bench --job' says how, and of your own texts)"}
-		if worst, ok := r.Worst(leak.Tokens); ok {
-			found.Tokens = worst.Share
-		}
-		return found, nil
+		return leaked(ctx, r, err)
 	}
+}
+
+// leaked is what trying a job came to. A report counts where the time ended, too: it says what was not tried.
+func leaked(ctx context.Context, r *leak.Report, err error) (edge.Leak, error) {
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx) // our own words
+	}
+	if err != nil {
+		return edge.Leak{}, err
+	}
+	found := edge.Leak{Line: r.Line() + " ('starling bench --job' says how, and of your own texts)"}
+	if worst, ok := r.Worst(leak.Tokens); ok {
+		found.Tokens = worst.Share
+	}
+	return found, nil
 }
