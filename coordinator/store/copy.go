@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,9 +87,9 @@ func Copy(dir, file string) (err error) {
 }
 
 // MarkRestored has Open refuse the store in a folder: rounds that were released after the copy are forgotten, and going
-// on would spend their budget again.
+// on would spend their budget again. Noise that later rounds would have cancelled is erased, since none will come.
 func MarkRestored(dir string, copied time.Time) (err error) {
-	db, err := (place{dir: dir}).open(beside)
+	db, err := (place{dir: dir}).open(beside + "&_pragma=secure_delete(1)")
 	if err != nil {
 		return err
 	}
@@ -99,6 +100,12 @@ func MarkRestored(dir string, copied time.Time) (err error) {
 	}
 	defer tx.Rollback()
 	if err := setMeta(tx, "restored", copied.UTC().Format(time.RFC3339)); err != nil {
+		return prefixed(err)
+	}
+	if _, err := tx.Exec(keptSchema); err != nil { // of an older program's store
+		return prefixed(err)
+	}
+	if err := erase(tx, math.MaxInt64, 0); err != nil {
 		return prefixed(err)
 	}
 	return ended(tx.Commit())

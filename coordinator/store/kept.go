@@ -59,7 +59,7 @@ func (s *Store) keepRound(tx *sql.Tx, version uint64, k *Kept) error {
 		version, cohort, k.Noise, digest[:]); err != nil {
 		return err
 	}
-	if err := s.erase(tx, version, k.Noises); err != nil {
+	if err := erase(tx, version, k.Noises); err != nil {
 		return err
 	}
 	_, err := tx.Exec(`DELETE FROM kept WHERE version + $1 <= $2`, k.Cohorts, version)
@@ -68,7 +68,7 @@ func (s *Store) keepRound(tx *sql.Tx, version uint64, k *Kept) error {
 }
 
 // erase takes the noise out of all but so many last rows, and their digests with it.
-func (s *Store) erase(tx *sql.Tx, version uint64, noises int) error {
+func erase(tx *sql.Tx, version uint64, noises int) error {
 	rows, err := readKept(tx, `WHERE noise IS NOT NULL AND version + $1 <= $2`, noises, version)
 	if err != nil {
 		return err

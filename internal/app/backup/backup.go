@@ -88,7 +88,10 @@ func Make(dir, file, version string, now time.Time) (about About, err error) {
 	for i, f := range folders {
 		about.Stores[i] = filepath.ToSlash(f)
 	}
-	half, err := os.OpenFile(file+".part", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	half, err := os.OpenFile(file+".part", os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return about, fmt.Errorf("%s.part is left of a backup that was interrupted: remove it", file)
+	}
 	if err != nil {
 		return about, err
 	}
@@ -98,6 +101,9 @@ func Make(dir, file, version string, now time.Time) (about About, err error) {
 			err = errors.Join(err, os.Remove(half.Name()))
 		}
 	}()
+	if err := tidy(dir, now); err != nil {
+		return about, err
+	}
 	z := gzip.NewWriter(half)
 	w := &writer{tar: tar.NewWriter(z), about: &about}
 	if err := w.stores(dir); err != nil {
@@ -131,9 +137,29 @@ type writer struct {
 	about *About
 }
 
+// besides begins the names of folders in which copies are made.
+const besides = ".backup-"
+
+// tidy removes what an interrupted backup left in a coordinator's folder: it holds secrets.
+func tidy(dir string, now time.Time) error {
+	left, err := filepath.Glob(filepath.Join(dir, besides+"*"))
+	if err != nil {
+		return err
+	}
+	for _, at := range left {
+		if info, err := os.Stat(at); err == nil && now.Sub(info.ModTime()) > time.Hour { // no backup takes so long
+			err = os.RemoveAll(at)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // stores copies each ledger as it is at one moment.
 func (w *writer) stores(dir string) error {
-	beside, err := os.MkdirTemp(dir, "backup-*")
+	beside, err := os.MkdirTemp(dir, besides+"*")
 	if err != nil {
 		return err
 	}
@@ -142,6 +168,11 @@ func (w *writer) stores(dir string) error {
 		made := filepath.Join(beside, store.FileName)
 		if err := store.Copy(filepath.Join(dir, filepath.FromSlash(s)), made); err != nil {
 			return err
+		}
+		if w.about.Running { // nobody goes on from it: what only a coordinator needs is not in it
+			if err := store.MarkRestored(beside, w.about.Copied); err != nil {
+				return err
+			}
 		}
 		if err := w.file(path.Join(s, store.FileName), made); err != nil {
 			return err
@@ -163,7 +194,7 @@ func (w *writer) checkpoint(dir, name string) error {
 		b, err := os.ReadFile(filepath.Join(from, model.CheckpointFile))
 		return string(b), err
 	}
-	beside, err := os.MkdirTemp(dir, "backup-*")
+	beside, err := os.MkdirTemp(dir, besides+"*")
 	if err != nil {
 		return err
 	}
@@ -285,11 +316,12 @@ func Restore(file, dir string, newest bool) (about About, err error) {
 	if newest && about.Running {
 		return about, ErrNotNewest
 	}
-	for _, s := range about.Stores {
-		if newest {
-			break
+	for _, f := range about.Files {
+		// Every ledger, also one that the list does not call so.
+		if newest || path.Base(f.Name) != store.FileName {
+			continue
 		}
-		if err := store.MarkRestored(filepath.Join(half, filepath.FromSlash(s)), about.Copied); err != nil {
+		if err := store.MarkRestored(filepath.Join(half, filepath.FromSlash(path.Dir(f.Name))), about.Copied); err != nil {
 			return about, err
 		}
 	}

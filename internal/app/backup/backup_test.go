@@ -6,11 +6,13 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,9 +70,26 @@ func round(t *testing.T, s *store.Store, version uint64) {
 	if err := s.PersistIntent(ev); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Commit(ev, note, store.Checkpoint{Version: version, Round: id, Adapter: []byte{byte(version)}, Optimizer: []byte("o")}); err != nil {
+	if _, err := s.Commit(ev, note, store.Checkpoint{Version: version, Round: id, Adapter: []byte{byte(version)}, Optimizer: []byte("o"),
+		Kept: &store.Kept{Cohort: [][32]byte{{1}}, Noise: secret, Noises: 1, Cohorts: 1}}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// secret is what a round's noise added, which nothing else in a store has.
+var secret = bytes.Repeat([]byte("what the noise added. "), 300)
+
+// unpacked is what a backup's archive holds.
+func unpacked(t *testing.T, file string) []byte {
+	t.Helper()
+	f, err := os.Open(file)
+	ok(t, err)
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	ok(t, err)
+	b, err := io.ReadAll(z)
+	ok(t, err)
+	return b
 }
 
 func entries(t *testing.T, dir string) []store.Entry {
@@ -108,7 +127,7 @@ func TestOfOneThatStopped(t *testing.T) {
 	if _, err := Make(dir, file, "v1", now); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("written over: %v", err)
 	}
-	if left, err := filepath.Glob(filepath.Join(dir, "backup-*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(dir, besides+"*")); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
 
@@ -151,10 +170,19 @@ func TestOfOneThatRuns(t *testing.T) {
 	s := begun(t, dir, false)
 	round(t, s, 1)
 	file := filepath.Join(to, "copy")
+	left := filepath.Join(dir, besides+"1")
+	put(t, filepath.Join(left, store.FileName), "of a backup that was killed")
+	ok(t, os.Chtimes(left, now, now.Add(-2*time.Hour)))
 	about, err := Make(dir, file, "v1", now)
 	ok(t, err)
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was left is there: %v", err)
+	}
 	if !about.Running {
 		t.Error("it is said to have stopped")
+	}
+	if b := unpacked(t, file); bytes.Contains(b, secret) {
+		t.Error("noise that only a coordinator needs is in it")
 	}
 	round(t, s, 2)
 	newest := filepath.Join(to, "newest")
@@ -188,6 +216,13 @@ func TestOfAServer(t *testing.T) {
 		t.Errorf("%+v", about)
 	}
 	ok(t, fleet.Close())
+	if _, err := Make(dir, file+"2", "v1", now); err != nil {
+		t.Error(err)
+	}
+	ok(t, os.WriteFile(file+"3.part", nil, 0o600))
+	if _, err := Make(dir, file+"3", "v1", now); err == nil || !strings.Contains(err.Error(), "remove it") {
+		t.Errorf("into what somebody has made: %v", err)
+	}
 	put2 := filepath.Join(to, "again")
 	_, err = Restore(file, put2, false)
 	ok(t, err)
