@@ -181,7 +181,7 @@ func TestOfOneThatRuns(t *testing.T) {
 	if !about.Running {
 		t.Error("it is said to have stopped")
 	}
-	if b := unpacked(t, file); bytes.Contains(b, secret) {
+	if bytes.Contains(unpacked(t, file), secret[:100]) { // pages divide it
 		t.Error("noise that only a coordinator needs is in it")
 	}
 	round(t, s, 2)
