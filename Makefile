@@ -13,7 +13,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 # The race detector's share of CI: packages that start goroutines, or whose callers do.
 RACE := ./coordinator ./coordinator/bucket ./coordinator/internal/link ./coordinator/internal/socket ./coordinator/jobs \
 	./coordinator/relay ./coordinator/server ./coordinator/shelf ./coordinator/signin ./coordinator/store ./dp ./dp/accounting ./edge ./internal/app/admin ./internal/app/bench \
-	./internal/app/command/... ./internal/app/generation ./internal/leaf/named ./internal/app/participation ./internal/app/service ./internal/app/sim ./internal/app/unattended ./internal/testkit/watchdog ./secagg ./simulate ./wasm/kernel
+	./internal/app/command/... ./internal/app/completions ./internal/app/generation ./internal/leaf/named ./internal/app/participation ./internal/app/service ./internal/app/sim ./internal/app/unattended ./internal/testkit/watchdog ./secagg ./simulate ./wasm/kernel
 
 export CGO_ENABLED ?= 0
 # Programs and tests are compiled alike, so that neither waits for what the other has compiled.
