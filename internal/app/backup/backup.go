@@ -331,6 +331,17 @@ func Restore(file, dir string, newest bool) (about About, err error) {
 	return about, os.Rename(half, dir)
 }
 
+// packed is what is read of a backup: where it cannot be, the backup is broken.
+type packed struct{ io.Reader }
+
+func (p packed) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	return n, err
+}
+
 // unpack writes a backup's files into an empty folder, and holds them to its manifest.
 func unpack(r io.Reader, dir string) (about About, err error) {
 	z, err := gzip.NewReader(r)
@@ -338,7 +349,7 @@ func unpack(r io.Reader, dir string) (about About, err error) {
 		return about, fmt.Errorf("%w: %w", ErrBroken, err)
 	}
 	var found []File
-	entries := tar.NewReader(z)
+	entries := tar.NewReader(packed{z})
 	for {
 		head, err := entries.Next()
 		if err != nil { // io.EOF, too: the manifest is missing
@@ -360,6 +371,12 @@ func unpack(r io.Reader, dir string) (about About, err error) {
 	b, err := io.ReadAll(io.LimitReader(entries, maxManifest))
 	if err != nil {
 		return about, fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	if _, err := entries.Next(); !errors.Is(err, io.EOF) {
+		return about, fmt.Errorf("%w: more follows its list", ErrBroken)
+	}
+	if _, err := io.Copy(io.Discard, io.LimitReader(packed{z}, maxManifest)); err != nil { // up to its checksum
+		return about, fmt.Errorf("%w", err)
 	}
 	if err := json.Unmarshal(b, &about); err != nil {
 		return about, fmt.Errorf("%w: %w", ErrBroken, err)
@@ -393,7 +410,7 @@ func write(at string, from io.Reader) (f File, err error) {
 	}
 	sum := sha256.New()
 	f.Size, err = io.Copy(io.MultiWriter(out, sum), from)
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) {
+	if errors.Is(err, io.ErrUnexpectedEOF) { // an archive that ends within an entry
 		err = fmt.Errorf("%w: %w", ErrBroken, err)
 	}
 	f.SHA256 = digest(sum)

@@ -273,6 +273,15 @@ func archive(t testing.TB, about *About, names ...string) []byte {
 	return b.Bytes()
 }
 
+func gzipped(t *testing.T, b []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	_, err := z.Write(b)
+	ok(t, errors.Join(err, z.Close()))
+	return out.Bytes()
+}
+
 // A file that is no backup, or was damaged, leaves nothing.
 func TestBroken(t *testing.T) {
 	dir, to := filepath.Join(t.TempDir(), "run1"), t.TempDir()
@@ -294,6 +303,8 @@ func TestBroken(t *testing.T) {
 		"another's":        archive(t, &About{Stores: []string{"."}, Files: []File{{"starling.db", 1, x[1:]}}}, "starling.db"),
 		"a ledger missing": archive(t, &About{Stores: []string{".", "jobs/a"}, Files: []File{{"starling.db", 1, x}}}, "starling.db"),
 	}
+	cases["cut within an entry"] = gzipped(t, unpacked(t, file)[:1000])
+	cases["a name changed"] = gzipped(t, bytes.Replace(unpacked(t, file), []byte("tls.pem"), []byte("tls.pen"), 1))
 	for i := range 8 {
 		b := slices.Clone(whole)
 		b[40+i*(len(b)-80)/8] ^= 0x10
