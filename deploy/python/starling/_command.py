@@ -41,7 +41,7 @@ def executable() -> str:
     raise StarlingError("the command starling is not there: install the wheel for this platform, or set STARLING to its path")
 
 
-def run(arguments: Sequence[str], *, progress: Progress = False, stdin: str | None = None) -> list[Any]:
+def run(arguments: Sequence[str], *, progress: Progress = False) -> list[Any]:
     """Runs a command with ``--json`` and returns the values that it prints.
 
     What it says meanwhile goes to standard error (``progress=True``) or, line by line, to a function.
@@ -51,24 +51,17 @@ def run(arguments: Sequence[str], *, progress: Progress = False, stdin: str | No
     last: deque[str] = deque(maxlen=20)
     process = subprocess.Popen(
         [executable(), *arguments, "--json"],
-        stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="replace",
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="replace",
     )
     printed: list[str] = []
     reader = threading.Thread(target=lambda: printed.append(process.stdout.read()), daemon=True)
     reader.start()
-    writer = None
-    if stdin is not None:
-        writer = threading.Thread(target=_write, args=(process.stdin, stdin), daemon=True)
-        writer.start()
     try:
         for line in process.stderr:
             last.append(line.rstrip("\n"))
             tell(last[-1])
         status = process.wait()
         reader.join()
-        if writer:
-            writer.join()
     except BaseException:
         process.terminate()  # it saves its state first
         process.wait()
@@ -83,14 +76,6 @@ def run(arguments: Sequence[str], *, progress: Progress = False, stdin: str | No
             raise StarlingError("\n".join(last) or f"starling ended with status {status}")
         raise (InputError if told.get("exit_code") == 2 else StarlingError)(told["error"])
     return values
-
-
-def _write(pipe: Any, text: str) -> None:
-    try:
-        pipe.write(text)
-        pipe.close()
-    except BrokenPipeError:
-        pass  # the command ended before it read all; its own error says why
 
 
 def _values(text: str) -> list[Any]:
