@@ -12,7 +12,7 @@ import (
 // Likely is a token and how likely it is at a place.
 type Likely struct {
 	ID      int32
-	Text    string  // see Spell
+	Text    string  // see Model.named
 	Bytes   []byte  // that it adds to a text; none of a special token
 	Logprob float64 // natural logarithm of its probability: neither temperature nor penalties change it; NaN where nothing comes before
 }
@@ -69,13 +69,13 @@ func (m *Model) likelihoods(scores []float32, most int) (*likelihoods, error) {
 func (l *likelihoods) of(id int32) float64 { return float64(l.scores[id]) - l.total }
 
 func (m *Model) likely(id int32, logprob float64) Likely {
-	return Likely{ID: id, Text: m.Spell(id), Bytes: []byte(m.spell(id)), Logprob: logprob}
+	adds := m.spell(id)
+	return Likely{ID: id, Text: m.named(id, adds), Bytes: []byte(adds), Logprob: logprob}
 }
 
-// Spell is what a token adds to a text; of a special token its name. Bytes that are no characters by themselves are
-// "bytes:" and \xNN for each, as OpenAI spells them.
-func (m *Model) Spell(id int32) string {
-	text := m.spell(id)
+// named is the text that a token adds; of a special token, which adds none, its name. Bytes that are no characters by
+// themselves are "bytes:" and \xNN for each, as OpenAI spells them.
+func (m *Model) named(id int32, text string) string {
 	if text == "" {
 		return m.tok.Piece(id)
 	}
