@@ -40,17 +40,23 @@ func ScoreOf(l Labeller, said, right [][]int, loss float64, classes int, names [
 		}
 	}
 	s := Score{Accuracy: float64(hits) / float64(len(right)), Loss: loss / float64(max(len(said), 1))}
-	f1, present := 0.0, 0
-	for _, c := range Count(said, right, classes) {
-		if c.Actual == 0 || spells {
-			continue
-		}
-		present++
-		f1 += c.F1()
+	if !spells {
+		s.MacroF1 = MacroF1(said, right, classes)
 	}
-	s.MacroF1 = f1 / float64(max(present, 1))
 	l.Figures(&s, said, right, names)
 	return s
+}
+
+// MacroF1 is the mean of F1 over the classes that are right somewhere; 0 if none is.
+func MacroF1(said, right [][]int, classes int) float64 {
+	f1, present := 0.0, 0
+	for _, c := range Count(said, right, classes) {
+		if c.Actual > 0 {
+			present++
+			f1 += c.F1()
+		}
+	}
+	return f1 / float64(max(present, 1))
 }
 
 // Counts are of one class: how often it was right, predicted, and both.

@@ -65,16 +65,7 @@ func Against(ctx context.Context, train, test *dataset.Set) (*Score, error) {
 			hits++
 		}
 	}
-	s := &Score{Accuracy: float64(hits) / float64(len(test.Examples)), Texts: m.texts}
-	present := 0
-	for _, c := range task.Count(said, right, len(test.Labels)) {
-		if c.Actual > 0 {
-			s.MacroF1 += c.F1()
-			present++
-		}
-	}
-	s.MacroF1 /= float64(max(1, present))
-	return s, nil
+	return &Score{Accuracy: float64(hits) / float64(len(test.Examples)), MacroF1: task.MacroF1(said, right, len(test.Labels)), Texts: m.texts}, nil
 }
 
 // model is what was trained.
