@@ -12,7 +12,6 @@ import (
 	"github.com/starling-fl/starling/edge"
 	"github.com/starling-fl/starling/job"
 	"github.com/starling-fl/starling/model"
-	"github.com/starling-fl/starling/model/evaluate/linear"
 	"github.com/starling-fl/starling/model/evaluate/metric"
 	"github.com/starling-fl/starling/simulate"
 	"github.com/starling-fl/starling/wasm/program"
@@ -49,9 +48,9 @@ type Lab struct {
 	// scored on the test part. May be nil.
 	Doing func(what string)
 
-	packed  *model.Base // Base as a job with a base_format asks for it
-	baseSum string      // SHA-256 of Base, hexadecimal; "" until it is asked for
-	linear  map[linearKey]*linear.Score
+	packed     *model.Base // Base as a job with a base_format asks for it
+	baseSum    string      // SHA-256 of Base, hexadecimal; "" until it is asked for
+	references map[referenceKey]References
 }
 
 // baseFor is Base as a job asks for it.

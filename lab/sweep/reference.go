@@ -25,11 +25,21 @@ type References struct {
 	Unclipped *float64 `json:"unclipped,omitempty"`
 }
 
-// linearKey names what a linear reference depends on: sets that are read once.
-type linearKey struct{ train, test any }
+// referenceKey names what a run's references depend on: sets that are read once, and what a test example is.
+// No method changes a base before it is trained.
+type referenceKey struct {
+	train, test any
+	base        *model.Base // as it is, or packed
+	task        model.TaskKind
+	sequence    int
+}
 
-// refer computes a run's references.
+// refer computes a run's references, or has those of a run before over the same file.
 func (l *Lab) refer(ctx context.Context, s *Setup) (*References, error) {
+	key := referenceKey{s.Data.Train, s.Data.Test, s.Config.Base, s.Job.Method().Task, s.Job.Adapter.Sequence}
+	if known, ok := l.references[key]; ok {
+		return &known, nil
+	}
 	layout, err := model.NewLayout(s.Config.Base.Config, s.Job.Method(), len(s.Job.Labels))
 	if err != nil {
 		return nil, err
@@ -39,25 +49,20 @@ func (l *Lab) refer(ctx context.Context, s *Setup) (*References, error) {
 		return nil, err
 	}
 	out := &References{Tests: len(s.Data.Test.Examples), Untouched: before.Accuracy}
-	key := linearKey{s.Data.Train, s.Data.Test}
-	score, known := l.linear[key]
-	if !known {
-		err = linear.ErrNone
-		if layout.Method.Task == model.TaskClassify {
-			score, err = linear.Against(ctx, s.Data.Train, s.Data.Test)
-		}
-		if err != nil && !errors.Is(err, linear.ErrNone) {
-			return nil, err
-		}
-		if l.linear == nil {
-			l.linear = map[linearKey]*linear.Score{}
-		}
-		if s.Data.Train != nil { // of a file, which is read once
-			l.linear[key] = score
-		}
+	err = linear.ErrNone
+	if layout.Method.Task == model.TaskClassify {
+		out.Linear, err = linear.Against(ctx, s.Data.Train, s.Data.Test)
 	}
-	if out.Linear = score; score == nil {
+	if errors.Is(err, linear.ErrNone) {
 		out.NoLinear = "no linear reference for this task"
+	} else if err != nil {
+		return nil, err
+	}
+	if s.Data.Train != nil { // of a file, which is read once
+		if l.references == nil {
+			l.references = map[referenceKey]References{}
+		}
+		l.references[key] = *out
 	}
 	return out, nil
 }

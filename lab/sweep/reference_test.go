@@ -115,6 +115,9 @@ func TestReferences(t *testing.T) {
 	p, err := Parse(strings.NewReader(grid), "")
 	ok(t, err)
 	l := lab(t)
+	data, err := l.Data(Source{})
+	ok(t, err)
+	l.Data = func(Source) (*Data, error) { return data, nil } // read once, as by the commands
 	r, _, err := l.Make(t.Context(), p.Points[0], t.TempDir())
 	ok(t, err)
 	f := r.References
@@ -123,6 +126,22 @@ func TestReferences(t *testing.T) {
 	}
 	if r.Limit() == "" {
 		t.Error("nothing limits it")
+	}
+	// Another run over the same parts of the file has them too, but no note of the first one's own.
+	unnoised := 0.5
+	f.Unnoised = &unnoised
+	more, err := p.Points[0].Settings.With("server.learning_rate", 0.5)
+	ok(t, err)
+	again, _, err := l.Make(t.Context(), Point{Settings: more}, t.TempDir())
+	ok(t, err)
+	if g := again.References; len(l.references) != 1 || g.Untouched != f.Untouched || g.Linear != f.Linear || g.Unnoised != nil {
+		t.Errorf("%d kept: %+v, and %+v", len(l.references), g, f)
+	}
+	longer, err := more.With("adapter.sequence", 12)
+	ok(t, err)
+	_, _, err = l.Make(t.Context(), Point{Settings: longer}, t.TempDir())
+	if ok(t, err); len(l.references) != 2 {
+		t.Errorf("%d kept for two lengths of an example", len(l.references))
 	}
 	for _, unclipped := range []bool{false, true} {
 		s := p.Points[0].Settings.WithoutNoise(2, unclipped)
