@@ -138,6 +138,7 @@ internal/app/unattended: internal/app/usage internal/leaf/durable
 internal/app/participation: internal/protocol/card internal/app/idle job/statement job/statement/wellknown internal/protocol/wire data/dataset edge internal/app/accounts internal/app/bench internal/leaf/terminal edge/leak model model/known model/hub internal/app/bases internal/leaf/named
     internal/leaf/strict internal/app/usage internal/protocol/wire wasm/program data/task
 internal/leaf/strict: internal/leaf/nearest
+internal/testkit/authority:
 internal/testkit/pets: data/dataset data/task internal/testkit/tiny job/training model model/nn
 internal/testkit/postgrestest:
 internal/testkit/realdata:

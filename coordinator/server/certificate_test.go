@@ -3,16 +3,9 @@ package server
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"log/slog"
-	"math/big"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -24,49 +17,9 @@ import (
 
 	"github.com/starling-fl/starling/coordinator"
 	"github.com/starling-fl/starling/internal/leaf/certificate"
+	"github.com/starling-fl/starling/internal/testkit/authority"
 	"github.com/starling-fl/starling/internal/testkit/watchdog"
 )
-
-// authority signs certificates for a test.
-type authority struct {
-	key  *ecdsa.PrivateKey
-	cert *x509.Certificate
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	ok(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	ok(t, err)
-	cert, err := x509.ParseCertificate(der)
-	ok(t, err)
-	return &authority{key, cert}
-}
-
-// issue writes a certificate for localhost with the serial number into the two files.
-func (a *authority) issue(t *testing.T, serial int64, chain, keyFile string) {
-	t.Helper()
-	a.issueUntil(t, serial, chain, keyFile, time.Now().Add(time.Hour))
-}
-
-func (a *authority) issueUntil(t *testing.T, serial int64, chain, keyFile string, until time.Time) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	ok(t, err)
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(serial), DNSNames: []string{"localhost"},
-		NotBefore: time.Now().Add(-60 * 24 * time.Hour), NotAfter: until}, a.cert, key.Public(), a.key)
-	ok(t, err)
-	raw, err := x509.MarshalPKCS8PrivateKey(key)
-	ok(t, err)
-	at := time.Now().Add(time.Duration(serial) * time.Second) // a clock too coarse to tell them apart
-	for path, b := range map[string]*pem.Block{chain: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: raw}} {
-		ok(t, os.WriteFile(path, pem.EncodeToMemory(b), 0o600))
-		ok(t, os.Chtimes(path, at, at))
-	}
-}
 
 // TestRenewedCertificate: certificate files are shown as an authority signed them, again
 // once they are renewed, and as before while they are broken, which is logged once.
@@ -77,8 +30,8 @@ func TestRenewedCertificate(t *testing.T) {
 	if _, err := FromFiles(chain, key, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "chain.pem") {
 		t.Fatalf("files that are not there: %v", err)
 	}
-	a := newAuthority(t)
-	a.issue(t, 7, chain, key)
+	a := authority.New(t)
+	a.Issue(t, 7, chain, key)
 	f, err := certificate.Open(chain, key, slog.New(slog.NewTextHandler(&log, nil)))
 	ok(t, err)
 	e, err := Listen("127.0.0.1:0", &Certificate{get: f.Get, leaf: f.Leaf, name: "localhost"})
@@ -94,11 +47,9 @@ func TestRenewedCertificate(t *testing.T) {
 		cancel()
 		ok(t, errors.Join(watchdog.Recv(t, "the listener's end", served), c.Close()))
 	}()
-	roots := x509.NewCertPool()
-	roots.AddCert(a.cert)
 	shown := func() int64 {
 		t.Helper()
-		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots}}, Timeout: time.Minute}
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: a.Roots}}, Timeout: time.Minute}
 		r, err := client.Get(e.URL + "/healthz")
 		ok(t, err)
 		defer r.Body.Close()
@@ -107,7 +58,7 @@ func TestRenewedCertificate(t *testing.T) {
 	if got := shown(); got != 7 {
 		t.Errorf("certificate %d", got)
 	}
-	a.issue(t, 8, chain, key)
+	a.Issue(t, 8, chain, key)
 	if got := shown(); got != 7 {
 		t.Errorf("certificate %d was read at once: files are looked at for each connection", got)
 	}
@@ -132,7 +83,7 @@ func TestRenewedCertificate(t *testing.T) {
 func TestCertificateEnds(t *testing.T) {
 	dir := t.TempDir()
 	chain, key := filepath.Join(dir, "chain.pem"), filepath.Join(dir, "key.pem")
-	a := newAuthority(t)
+	a := authority.New(t)
 	for _, c := range []struct {
 		left time.Duration
 		log  string
@@ -140,7 +91,7 @@ func TestCertificateEnds(t *testing.T) {
 	}{{60 * 24 * time.Hour, "", true}, {13 * 24 * time.Hour, "ends soon", true}, {-30 * 24 * time.Hour, "has ended", false}} {
 		var log bytes.Buffer
 		until := time.Now().Add(c.left)
-		a.issueUntil(t, 1, chain, key, until)
+		a.IssueUntil(t, 1, chain, key, until)
 		cert, err := FromFiles(chain, key, slog.New(slog.NewTextHandler(&log, nil)))
 		ok(t, err)
 		e, err := Listen("127.0.0.1:0", cert)
@@ -175,7 +126,7 @@ func TestCertificateEnds(t *testing.T) {
 	}
 	// It ends while its files stay as they are.
 	var log bytes.Buffer
-	a.issueUntil(t, 2, chain, key, time.Now().Add(20*24*time.Hour))
+	a.IssueUntil(t, 2, chain, key, time.Now().Add(20*24*time.Hour))
 	f, err := certificate.Open(chain, key, slog.New(slog.NewTextHandler(&log, nil)))
 	ok(t, err)
 	for _, later := range []time.Duration{0, 7, 8, 21, 22} {

@@ -3,16 +3,11 @@ package completions
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"io"
 	"log/slog"
-	"math/big"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -21,36 +16,22 @@ import (
 	"time"
 
 	"github.com/starling-fl/starling/internal/app/usage"
+	"github.com/starling-fl/starling/internal/testkit/authority"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// files are a certificate of 127.0.0.1 with its key, and a token.
+// files are a certificate of localhost with its key, and a token.
 func files(t *testing.T) (cert, key, token string, roots *x509.CertPool) {
 	t.Helper()
 	dir := t.TempDir()
 	cert, key, token = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), filepath.Join(dir, "token")
-	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
+	a := authority.New(t)
+	a.Issue(t, 1, cert, key)
+	if err := os.WriteFile(token, []byte("0123456789abcdef\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotAfter: time.Now().Add(99 * time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, k.Public(), k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := x509.MarshalPKCS8PrivateKey(k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	if err := errors.Join(os.WriteFile(cert, shown, 0o600), os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), 0o600),
-		os.WriteFile(token, []byte("0123456789abcdef\n"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	roots = x509.NewCertPool()
-	roots.AppendCertsFromPEM(shown)
-	return cert, key, token, roots
+	return cert, key, token, a.Roots
 }
 
 // Others than this machine are served with TLS and a token alone.
