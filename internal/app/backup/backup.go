@@ -36,6 +36,9 @@ import (
 // LastName is the file in a coordinator's folder that says when it was copied last, and where to.
 const LastName = "backup.last"
 
+// keyName is the file of a coordinator's pinned certificate and its key, if it has one.
+const keyName = "tls.pem"
+
 // manifestName is the last entry of a backup. Its presence says that the file is whole.
 const manifestName = "backup.json"
 
@@ -109,10 +112,8 @@ func Make(dir, file, version string, now time.Time) (about About, err error) {
 	if err := w.stores(dir); err != nil {
 		return about, err
 	}
-	for _, name := range []string{"tls.pem"} {
-		if err := w.file(name, filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return about, err
-		}
+	if err := w.file(keyName, filepath.Join(dir, keyName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return about, err
 	}
 	for _, s := range about.Stores {
 		if err := w.checkpoint(dir, path.Join(s, "checkpoint")); err != nil {
@@ -190,6 +191,12 @@ const tries = 5
 // checkpoint adds the last release in a folder, whose files are of one version.
 func (w *writer) checkpoint(dir, name string) error {
 	from := filepath.Join(dir, filepath.FromSlash(name))
+	if !w.about.Running { // nobody replaces it
+		if _, err := os.Stat(filepath.Join(from, model.CheckpointFile)); errors.Is(err, fs.ErrNotExist) {
+			return nil // nothing was released
+		}
+		return w.folder(name, from)
+	}
 	described := func() (string, error) {
 		b, err := os.ReadFile(filepath.Join(from, model.CheckpointFile))
 		return string(b), err
