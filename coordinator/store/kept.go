@@ -17,7 +17,7 @@ const keptSchema = `CREATE TABLE IF NOT EXISTS kept (
   digest BLOB NOT NULL CHECK (length(digest) = 32)
 );`
 
-// Kept is what is stored of a released round for later ones. With the released adapters Noise shows
+// Kept holds the data of a released round that later rounds need. With the released adapters Noise shows
 // the round's exact sum: it is erased in the transaction of the round that needs it no more.
 type Kept struct {
 	Version uint64     // of the released adapter; Commit sets it

@@ -15,8 +15,8 @@ import (
 	"github.com/starling-fl/starling/model"
 )
 
-// Aimed is what a start shows that was searched for to tell a device's examples apart. Whoever searches knows all
-// examples of a group but one, and of that one a few that it may be; the same start is sent in every round.
+// Aimed is the result of a search for a start that tells a device's examples apart. The searcher knows all examples of a
+// group but one, and a few candidates for that one; every round begins with the same start.
 type Aimed struct {
 	NotTried string  `json:"not_tried,omitempty"` // why; "": it was tried
 	Bounded  bool    `json:"bounded"`             // the search kept within the job's bounds
@@ -289,8 +289,8 @@ func (p *probe) tryAimed(ctx context.Context, lasts time.Duration) (*Aimed, erro
 	return r, nil
 }
 
-// aims is tryAimed's search. It begins only where there is time for the fewest starts by the trainings so far: whoever
-// chooses base and job chooses how long one takes.
+// aims is tryAimed's search. It begins only where there is time for the fewest starts, by the trainings so far: the
+// coordinator chooses base and job, and so how long one takes.
 func (p *probe) aims(ctx context.Context, r *Aimed, lasts time.Duration) error {
 	began := time.Now()
 	a, err := p.newAim()

@@ -277,7 +277,7 @@ func (a *Answer) promise() string {
 	return fmt.Sprintf("epsilon %g", a.Chosen)
 }
 
-// table is what was tried, by epsilon and by mechanism.
+// table prints the trials, by epsilon and by mechanism.
 func (a *Answer) table(b *strings.Builder) {
 	fmt.Fprintf(b, "What %d devices can afford, in %d rounds\n\n", a.Devices, a.Rounds)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)

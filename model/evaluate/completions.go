@@ -27,7 +27,7 @@ type Completions struct {
 	replies []reply
 }
 
-// reply is what is right, and the tokens before it.
+// reply is the right text, and the tokens before it.
 type reply struct {
 	before []int32
 	right  string

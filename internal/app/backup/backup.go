@@ -338,7 +338,7 @@ func Restore(file, dir string, newest bool) (about About, err error) {
 	return about, os.Rename(half, dir)
 }
 
-// packed is what is read of a backup: where it cannot be, the backup is broken.
+// packed reads a backup. An error of its reader means that the backup is broken.
 type packed struct{ io.Reader }
 
 func (p packed) Read(b []byte) (int, error) {

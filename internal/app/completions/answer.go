@@ -14,7 +14,7 @@ import (
 // patience is how long a part of an answer may take to reach who asked.
 const patience = time.Minute
 
-// answer is what is sent back, whole or in parts.
+// answer is the body of an answer, whole or in parts.
 type answer struct {
 	ID      string   `json:"id"`
 	Object  string   `json:"object"`

@@ -68,7 +68,7 @@ func Against(ctx context.Context, train, test *dataset.Set) (*Score, error) {
 	return &Score{Accuracy: float64(hits) / float64(len(test.Examples)), MacroF1: task.MacroF1(said, right, len(test.Labels)), Texts: m.texts}, nil
 }
 
-// model is what was trained.
+// model is a trained linear model.
 type model struct {
 	number  map[string]int // of a word or a pair
 	idf     []float64
